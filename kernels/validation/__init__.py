@@ -17,21 +17,9 @@ from .table import Row, read_table, read_tables
 from .validating import CASES, Group, RankingCase, Result, Summary, Validation, summarise, validate
 
 __all__ = [
-    "CASES",
-    "Group",
-    "Prediction",
-    "RankingCase",
-    "Result",
-    "Row",
-    "Summary",
-    "Validation",
-    "predict",
-    "predicts",
-    "read_table",
-    "read_tables",
-    "summarise",
-    "validate",
-]
+    "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "predict",
+    "predicts", "read_table", "read_tables", "summarise", "validate",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

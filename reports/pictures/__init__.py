@@ -35,20 +35,9 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
 PAIRS: dict[str, Callable[[Run, Run], Figure]] = {"difference": difference}
 
 __all__ = [
-    "PAIRS",
-    "PICTURES",
-    "difference",
-    "error_histogram",
-    "error_magnitude",
-    "heat_map",
-    "occupancy",
-    "pareto",
-    "precision_bars",
-    "precision_sweep",
-    "roofline",
-    "save",
-    "timeline",
-]
+    "PAIRS", "PICTURES", "difference", "error_histogram", "error_magnitude", "heat_map", "occupancy",
+    "pareto", "precision_bars", "precision_sweep", "roofline", "save", "timeline",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

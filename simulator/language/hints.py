@@ -11,6 +11,11 @@ from ..ir.building.registry import OF_PYTHON, Builder, builtin
 from ..ir.operations import RECORDED, Operation, define
 from ..ir.program import Value
 
+__all__ = [
+    "assume", "condition", "debug_barrier", "device_assert", "device_print", "inline_asm_elementwise",
+    "max_constancy", "max_contiguous", "multiple_of", "static_assert", "static_print",
+]  # fmt: skip
+
 
 @builtin
 def multiple_of(b: Builder, input: Any, values: Any) -> Any:

@@ -8,6 +8,8 @@ from ..ir.building.ranges import DynamicRange, StaticRange
 from ..ir.building.registry import OF_PYTHON, Builder, builtin
 from ..ir.program import Value
 
+__all__ = ["num_programs", "program_id", "static_range"]
+
 
 @builtin(name="range")
 def range_builtin(

@@ -9,6 +9,8 @@ from ..ir.building.registry import Builder, builtin
 from ..ir.program import Value
 from ..precision import dtypes as ty
 
+__all__ = ["dot", "dot_scaled"]
+
 PRECISIONS = ("ieee", "hf32")
 
 

@@ -11,6 +11,11 @@ from ..ir.building.promotion import KernelError, Operand, describe
 from ..ir.building.registry import Builder, Builtin, builtin, named, unwrap
 from ..ir.program import Value
 
+__all__ = [
+    "advance", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or",
+    "atomic_xchg", "atomic_xor", "load", "make_block_ptr", "store",
+]  # fmt: skip
+
 
 @builtin
 def load(

@@ -18,6 +18,11 @@ from ..units import scans
 from .creation import element_type
 from .mathematics import PropagateNan
 
+__all__ = [
+    "argmax", "argmin", "associative_scan", "bitonic_merge", "cumprod", "cumsum", "histogram", "max",
+    "min", "reduce", "reduce_or", "sort", "sum", "topk", "xor_sum",
+]  # fmt: skip
+
 
 @builtin(method=True)
 def sum(

@@ -10,6 +10,12 @@ from ..ir.building.promotion import KernelError, Operand, axis_of, describe
 from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
 
+__all__ = [
+    "broadcast", "broadcast_to", "cat", "expand_dims", "flip", "gather", "interleave", "join",
+    "map_elementwise", "permute", "ravel", "reshape", "split", "squeeze", "swizzle2d", "trans",
+    "unsqueeze", "view", "where",
+]  # fmt: skip
+
 
 def _flat(args: tuple[Any, ...]) -> Sequence[int]:
     return args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args

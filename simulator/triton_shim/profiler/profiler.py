@@ -34,15 +34,9 @@ if TYPE_CHECKING:
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 KERNELS = "kernel_details.csv"
 BASE = (
-    "Device_id",
-    "Name",
-    "Type",
-    "Accelerator Core",
-    "Start Time(us)",
-    "Duration(us)",
-    "Wait Time(us)",
+    "Device_id", "Name", "Type", "Accelerator Core", "Start Time(us)", "Duration(us)", "Wait Time(us)",
     "Block Num",
-)
+)  # fmt: skip
 UNTIMED = "the profiler needs simulated time, but the device is set to values only: run without --no-time"
 
 

@@ -29,8 +29,7 @@ from .advice import Advice, changes
 from .fitting import plan_that_fits
 from .given_outputs import check_apart, direct, kept_inputs, read_outputs, write_back
 from .launching import call_of
-from .memory import require_memory
-from .problem import OpInputs, problem_of_case, problem_of_inputs
+from .problem import OpInputs, problem_of_case, problem_of_inputs, require_memory
 from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]

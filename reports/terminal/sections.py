@@ -1,6 +1,6 @@
 """The sections of the page of one run, each a function from Run to renderables; a section without facts is empty.
 
-Every line is at most 80 columns wide. `page.py` puts the sections together.
+Every line is at most 80 columns wide. `record_view.py` puts the sections together.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from ascendtile.reports.html.launch_charts import roofline_chart
 from ascendtile.reports.html.pages import page_of, write_page
 from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.terminal.console import as_text
-from ascendtile.reports.terminal.page import run_report
+from ascendtile.reports.terminal.record_view import run_report
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LineCost, LiveValue, Run, SourceText

@@ -18,7 +18,7 @@ from ascendtile.simulator.interpreter.interpreter import Interpreter
 from ascendtile.simulator.ir import operations as table
 from ascendtile.simulator.ir.operations import WIDE, Operation, binary, define
 from ascendtile.simulator.precision.dtypes import float16
-from ascendtile.simulator.products.vocabulary import OPS
+from ascendtile.simulator.products.spec import OPS
 from ascendtile.simulator.timing import costs
 from ascendtile.simulator.timing.costs.model import CostModel
 from ascendtile.simulator.units.vector import rounded

@@ -9,7 +9,7 @@ from typing import Any
 from ...kernels.study.bench import ModeRow
 from ...simulator.precision.metrics import ErrorReport
 from . import texts
-from .scales import power
+from .charts import power
 from .study_json import StudySweep
 
 

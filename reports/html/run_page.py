@@ -12,8 +12,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.places import ErrorPlaces
 from ...simulator.record.run import Launch, Run
 from ..facts import texts
-from ..facts.error_bars import named, populated
-from ..facts.scales import power, spread
+from ..facts.charts import named, populated, power, spread
 from ..facts.timelines import NOTHING, told_part, told_text
 from . import run_summary
 from .launch_charts import buffers, rooflines

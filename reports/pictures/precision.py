@@ -12,8 +12,7 @@ from ...kernels.study.bench import EXACT, ROUNDED, ModeRow, Study
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import texts
-from ..facts.error_bars import named, populated
-from ..facts.scales import power
+from ..facts.charts import named, populated, power
 from ..facts.study_json import read_study
 from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, new_figure, plain_figures, styled

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import texts
-from ..facts.occupancy import over_time, peak_text
-from ..facts.rooflines import UnitRoofline, units
-from ..facts.scales import spread
+from ..facts.charts import spread
+from ..facts.launch_figures import UnitRoofline, over_time, peak_text, units
 from ..facts.timelines import NOTHING, sort_lanes, told_part, told_until
 from .style import COLOURS, MARKS, PIPES, beneath, new_figure, plain_figures, styled
 

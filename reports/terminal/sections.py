@@ -19,7 +19,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
-from ..facts.occupancy import alive_at_peak
+from ..facts.launch_figures import alive_at_peak
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 

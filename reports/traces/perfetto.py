@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..facts.occupancy import occupancy, told_core
+from ..facts.launch_figures import occupancy, told_core
 from .instructions import Told, instructions, name_of
 from .selection import Selection, TracePart
 

@@ -201,9 +201,8 @@ def run(
             make_decoder(&code.all, &cores[c].decoder)
             cores[c].slot_count = code.all.slot_count
             cores[c].slots = <Slot*>calloc(code.all.slot_count + 1, sizeof(Slot))
-            cores[c].lane_time = <double*>calloc(PIPES, sizeof(double))
             cores[c].used = <int32_t*>calloc(code.all.used + 1, sizeof(int32_t))
-            if not cores[c].slots or not cores[c].used or not cores[c].lane_time:
+            if not cores[c].slots or not cores[c].used:
                 raise MemoryError("no memory for the slots of the cores")
             for p in range(n_pipes):
                 cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
@@ -236,8 +235,7 @@ def run(
             free(cores[c].uses)
             free(cores[c].listed)
             free(cores[c].used)
-            free(cores[c].lane_time)
             for p in range(n_pipes):
-                free(cores[c].lanes[p].intervals)
+                free(cores[c].lanes[p].edges)
         free(cores)
         free(entries)

@@ -134,15 +134,21 @@ cdef struct TimelineRow:
     int32_t pipe
     int32_t reason  # of the gap, -1 if there is none
 
-cdef struct Interval:  # a record that took time on its pipe; after the last one stands one that never begins
-    double begin
-    double end
-    int64_t line
+cdef enum:  # kinds of an edge, above the number of its lane
+    ENDS = 0
+    GOES_ON = MAX_PIPES  # with the next record
+    BEGINS = 2 * MAX_PIPES
+    EDGES = 4 * MAX_PIPES  # of all lanes, at one time
 
-cdef struct Lane:  # what a pipe has done and is not charged to lines yet
-    Interval* intervals
+cdef struct Edge:  # where a pipe begins a record that takes time or ends one; after the last one stands one at infinity
+    double time
+    int32_t kind
+    int32_t line
+
+cdef struct Lane:  # what a pipe has done and is not charged to lines yet, and the edge before that
+    Edge* edges
     int64_t room, head, tail
-    double since  # the shared clock when the one at `head` began
+    double since  # the shared clock when the record at `head` began
 
 cdef struct Stage:  # the scalar issue stage of one unit
     double time  # when it has issued everything before `next`
@@ -242,11 +248,9 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double* lane_time  # [MAX_PIPES] from `first_lane` on: the next begin or end; infinite for none
-    unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...
-    int64_t due  # intervals of a pipe that are enough to charge some of them
+    int64_t due  # edges of a pipe that are enough to charge some of them
     int charging  # busy pipes at `charged`
     int64_t last_line  # of the last one that was busy, -1 before any
     int final  # ... of which record, -1 if none

@@ -41,7 +41,7 @@ PART[0] = 0.0
 for _busy in range(1, 17):
     PART[_busy] = 1.0 / _busy
 
-cdef int64_t MOST = 1 << 7  # edges of a pipe that are kept before some are charged
+cdef int64_t MOST = 1 << 6  # edges of a pipe that are kept before some are charged
 
 
 cdef inline void clear(Lane* lane) noexcept nogil:

@@ -4,20 +4,13 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from ascendtile.simulator.timing.engine._attribution cimport begin_charging, lane_is_full
-from ascendtile.simulator.timing.engine._bandwidth cimport join
+from ascendtile.simulator.timing.engine._bandwidth cimport join, lowest_bit
 from ascendtile.simulator.timing.engine._heap cimport push
 from ascendtile.simulator.timing.engine._state cimport (
     BANDWIDTH, BARRIER, BEGINS, CROSSES, ENDS, FLAG, GOES_ON, ISSUE, MAX_PIPES, REASONS, Core, Dep, Edge,
     Lane, Pipe, Record, Stage, Step, TimelineRow, World, is_known, record_of,
 )
 from ascendtile.simulator.timing.engine._decode cimport begin_decoding, look_ahead
-
-
-cdef extern from *:
-    """
-    #define lowest_bit(x) __builtin_ctz(x)
-    """
-    int lowest_bit(unsigned int x) nogil
 
 
 cdef void begin_program(World* world, Core* core, double start) noexcept nogil:

@@ -93,7 +93,7 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
         row = &world.timeline[world.timeline_size]
         row[0] = TimelineRow(
             start, free, done, core.pipes[p].gap, core.pipes[p].beyond, core.pipes[p].amount,
-            core.index, core.program, r, <int>(record - core.decoder.records), core.pipes[p].waited, p,
+            core.index, core.program, r, <int>(record - core.decoder.trace.records), core.pipes[p].waited, p,
             core.pipes[p].reason,
         )
         world.timeline_size += 1

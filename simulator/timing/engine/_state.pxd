@@ -94,9 +94,7 @@ cdef struct ProgramRow:
     int32_t step  # between its values in the table
     int64_t first  # of them
 
-cdef struct Traces:  # all arrays of a launch
-    const TraceRow* traces
-    const ProgramRow* programs
+cdef struct Arrays:  # of all traces, or from where those of one trace begin
     const Record* records
     const int32_t* code
     const LoopRow* loops
@@ -104,11 +102,16 @@ cdef struct Traces:  # all arrays of a launch
     const int32_t* slots
     const int64_t* strides
     const RotatingRow* rotating
-    const int64_t* choices
+    const int64_t* choices  # where each choice begins among the items
     const int32_t* items
     const double* cycles
-    const int8_t* flags
-    const double* table
+    const int8_t* flags  # per slot: whether it stands for a flag
+    const double* table  # from a program's first value, if of one
+
+cdef struct Traces:  # of a launch
+    Arrays arrays
+    const TraceRow* traces
+    const ProgramRow* programs
     int64_t count  # programs
     int64_t depth, counters, slot_count  # the most of any trace
     int64_t used  # the most slots that one record reads and writes
@@ -178,19 +181,8 @@ cdef struct Frame:  # a loop that the decoder is in
     int64_t iteration, after, end
 
 cdef struct Decoder:
-    const Record* records
-    const int32_t* code
-    const LoopRow* loops
-    const GainRow* gains
-    const int32_t* slots
-    const int64_t* strides
-    const RotatingRow* rotating
-    const int64_t* choices  # where each choice begins among the items
-    const int32_t* items
-    const double* cycles
-    const int8_t* flags  # per slot: whether it stands for a flag
-    const double* table  # the program's values, `step` apart
-    int64_t step
+    Arrays trace
+    int64_t step  # between the program's values
     int64_t place, end  # in the code
     int depth
     Frame* frames

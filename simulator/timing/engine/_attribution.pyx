@@ -111,8 +111,8 @@ cdef double known_until(const World* world, const Core* core) noexcept nogil:
 
 
 cdef inline int64_t key_of(const Edge* edge) noexcept nogil:
-    """In order of time, at one time ends before begins, then of lanes. Its last bits say the lane; times that differ
-    in these bits only are one time."""
+    """In order of time, at one time ends before begins, then of lanes. Its last bits say kind and lane; times
+    that differ in these bits only are one time."""
     return bits_of(edge.time) & -EDGES | edge.kind
 
 

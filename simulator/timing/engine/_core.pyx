@@ -56,7 +56,7 @@ cdef inline int find_start(const World* world, const Core* core, int r, Wait* wa
 cdef inline void note_interval(
     World* world, Core* core, int p, double begin, double end, int32_t line
 ) noexcept nogil:
-    """A pipe was busy for a record of that line. No branch on whether it goes on at once: it is unpredictable."""
+    """A pipe was busy for a record of that line. There is no branch on whether it goes on at once."""
     cdef Lane* lane = &core.lanes[p]
     cdef Edge* edge
     cdef int number = p - world.first_lane

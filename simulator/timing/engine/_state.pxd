@@ -143,7 +143,7 @@ cdef enum:  # kinds of an edge, above the number of its lane
     BEGINS = 2 * MAX_PIPES
     EDGES = 4 * MAX_PIPES  # of all lanes, at one time
 
-cdef struct Edge:  # where a pipe begins a record that takes time or ends one; after the last one stands one at infinity
+cdef struct Edge:  # a pipe begins a record that takes time, or ends one; one at infinity comes last
     double time
     int32_t kind
     int32_t line

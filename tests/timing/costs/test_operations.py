@@ -51,7 +51,7 @@ def leak(x_ptr, out_ptr, SLOPE: tl.constexpr, BLOCK: tl.constexpr):
 @pytest.fixture(autouse=True)
 def table_as_it_was() -> Iterator[None]:
     """The whole table, whichever files of the language were imported so far; what a test adds is taken out again."""
-    for name in ("reduction", "debugging", "extra.cann.extension"):
+    for name in ("reduction", "hints", "extra.cann.extension"):
         importlib.import_module(f"ascendtile.simulator.language.{name}")
     with mock.patch.dict(table.OPERATIONS):
         yield

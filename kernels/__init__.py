@@ -31,29 +31,11 @@ from .study.bench import Study
 from .study.study import precision_study, precision_sweep
 
 __all__ = [
-    "Case",
-    "OpResult",
-    "Operator",
-    "Parameter",
-    "Study",
-    "batch_norm_reduce_backward",
-    "batch_norm_statistics",
-    "bce_with_logits",
-    "bce_with_logits_backward",
-    "convolution",
-    "convolution_backward",
-    "get_operator",
-    "group_norm",
-    "group_norm_backward",
-    "layer_norm",
-    "matmul",
-    "operators",
-    "precision_study",
-    "precision_sweep",
-    "rms_norm",
-    "rms_norm_grad",
-    "run_op",
-]
+    "Case", "OpResult", "Operator", "Parameter", "Study", "batch_norm_reduce_backward",
+    "batch_norm_statistics", "bce_with_logits", "bce_with_logits_backward", "convolution",
+    "convolution_backward", "get_operator", "group_norm", "group_norm_backward", "layer_norm", "matmul",
+    "operators", "precision_study", "precision_sweep", "rms_norm", "rms_norm_grad", "run_op",
+]  # fmt: skip
 
 _PARTS = ("aclnn", "examples", "tutorials", "validation")
 __getattr__, __dir__ = public_names(__name__, __all__, _PARTS)

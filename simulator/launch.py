@@ -31,6 +31,7 @@ from .observers import announce, is_quiet
 from .precision import dtypes as ty
 from .precision.dtypes import DType
 from .products.variants import fast_end, slow_end
+from .record.later import but
 from .record.run import Launch, Run
 
 MAX_PROGRAMS = 65_535 * 65_536
@@ -89,7 +90,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         launch, computed = timed(call)
         launches = (launch,)
         if device.explain:
-            launches = (replace(launch, notes=(*launch.notes, *untried_sizes(call))),)
+            launches = (but(launch, notes=(*launch.notes, *untried_sizes(call))),)
             changed = changes(call, launch.time_us, lambda other: timed(other)[0])
         seconds["time"] = clock.perf_counter() - begin
     if device.values and not computed:
@@ -161,7 +162,7 @@ def with_interval(call: Call, launch: Launch) -> Launch:
             call.device, product=end(call.device.product), timeline=0, explain=False, details=False
         )
         times.append(estimate(replace(call, device=device)).time_us)
-    return replace(launch, low_us=min(times), high_us=max(times))
+    return but(launch, low_us=min(times), high_us=max(times))
 
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..kernels.running.run_op import run_op
+from ..simulator.record.files import picked
 from ..simulator.record.lazy_views import PrintedRecord
-from ..simulator.record.picking import picked
 from ..simulator.record.run import Run, add_up
 
 

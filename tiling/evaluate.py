@@ -15,6 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.plan import Plan, PlanContext
 from ..kernels.operator.registry import get_operator
@@ -30,6 +32,10 @@ from .space.axes import SETTINGS
 from .space.space import Point
 
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
+
+# Every tiling asks for the same megabytes again. The C library gives blocks as large as the largest one that was freed so
+# far back to its own heap, not to the system, whose new pages took a twentieth of the time: 8 MiB are asked for and freed.
+np.empty(8 << 20, np.uint8)
 
 
 @dataclass(frozen=True)

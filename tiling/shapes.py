@@ -11,8 +11,8 @@ from typing import Any
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.registry import get_operator
 from ..simulator.errors import UsageError
+from ..simulator.record.files import picked
 from ..simulator.record.lazy_views import PrintedRecord
-from ..simulator.record.picking import picked
 from .explore import explore
 from .results.exploration import Exploration
 from .space.space import Point

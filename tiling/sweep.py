@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.record.picking import picked
+from ..simulator.record.files import picked
 from .evaluate import Evaluation, TilingProblem, evaluation_of, sweep_name
 from .results.exploration import Exploration, axes_of
 from .results.reading import about

@@ -10,8 +10,8 @@ from typing import Any
 from ..simulator.device import current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
+from ..simulator.record.files import picked
 from ..simulator.record.lazy_views import PrintedRecord
-from ..simulator.record.picking import picked
 from .explore import explore
 from .results.exploration import Exploration
 

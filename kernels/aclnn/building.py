@@ -23,8 +23,8 @@ from ..running.fitting import plan_that_fits
 from ..running.run_op import MAX_ELEMENTS
 from ..running.strided_copies import copy_step, view_copy_step
 from ..shared.casts import cast_step
+from .checks import overlap, same_place
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
-from .overlap import overlap, same_place
 from .status import (
     INNER_NULLPTR,
     INNER_TILING_ERROR,

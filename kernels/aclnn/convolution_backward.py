@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
-from ...simulator.record.picking import picked
+from ...simulator.record.files import picked
 from ..convolution.call import INPUTS, RESULTS, ConvolutionCall, TensorView
 from ..convolution.checks import check_call, check_nulls, is_empty
 from ..convolution.op import OPERATOR

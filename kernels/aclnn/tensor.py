@@ -64,17 +64,11 @@ PRIVATE = frozenset(
     }
 )
 _TYPES = {
-    aclDataType.ACL_FLOAT: "fp32",
-    aclDataType.ACL_FLOAT16: "fp16",
-    aclDataType.ACL_INT8: "int8",
-    aclDataType.ACL_INT32: "int32",
-    aclDataType.ACL_UINT8: "uint8",
-    aclDataType.ACL_INT16: "int16",
-    aclDataType.ACL_INT64: "int64",
-    aclDataType.ACL_DOUBLE: "fp64",
-    aclDataType.ACL_BOOL: "int1",
+    aclDataType.ACL_FLOAT: "fp32", aclDataType.ACL_FLOAT16: "fp16", aclDataType.ACL_INT8: "int8",
+    aclDataType.ACL_INT32: "int32", aclDataType.ACL_UINT8: "uint8", aclDataType.ACL_INT16: "int16",
+    aclDataType.ACL_INT64: "int64", aclDataType.ACL_DOUBLE: "fp64", aclDataType.ACL_BOOL: "int1",
     aclDataType.ACL_BF16: "bf16",
-}
+}  # fmt: skip
 
 
 class DeviceMemory:

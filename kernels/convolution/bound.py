@@ -33,11 +33,10 @@ from ..operator.tensors import Columns, Knobs, Options, Tensors
 from ..running.launching import timed_once
 from .call import ConvolutionCall, call_of
 from .plan import Maker, made
-from .tiles.both import both_gradients
 from .tiles.costs import Image, Rates, Weights, dealt
 from .tiles.image import image_tiles
 from .tiles.weight import weight_tiles
-from .tiles.whole import VECTOR_CORES, whole
+from .tiles.whole import VECTOR_CORES, both_gradients, whole
 from .tiles.window import image_windows
 from .tiling import PARAMETERS, best_parts, choose_image, choose_weight
 from .work import GradientWork, Products, image_work, weight_work

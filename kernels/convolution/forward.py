@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +24,61 @@ from ..operator.draw import Draw
 from ..operator.messages import check_dtype, check_same_dtype, listed, refuse
 from ..operator.operator import Case, Operator, by_name
 from ..operator.parallel import float64
-from ..operator.tensors import Arrays, Options, Sizes, Tensor, Tensors, dims, dtype_name
+from ..operator.plan import PlanContext
+from ..operator.tensors import Arrays, Columns, Options, Sizes, Tensor, Tensors, dims, dtype_name
 from ..running.face import python_face
+from .bound import Subject, bounds_of
 from .call import ConvolutionCall, Ints, forward_arguments, forward_options
 from .checks import forward_sizes
-from .forward_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution
-from .forward_space import bound_us, explored, fits
+from .forward_launches import (
+    NAME,
+    PARAMETERS,
+    as_gradient,
+    begun,
+    by_table,
+    call_of,
+    made,
+    out_channels,
+    plan,
+    resolution,
+)
 from .geometry import geometry
 from .op import OPERATOR as BACKWARD
 from .reference import correlated, gradients
+from .space import axes_of, rules_of
+
+
+def subject(tensors: Tensors, options: Options, product: Product) -> Subject:
+    """The forward, as `bound.py` of the gradients takes it."""
+    context = PlanContext(product, False)
+    call = as_gradient(call_of(tensors, options), dtype_name(tensors["input"]))
+    return Subject(
+        call,
+        lambda knobs: begun(tensors, options, knobs, context)[0],
+        lambda knobs: made(tensors, options, knobs, context),
+    )
+
+
+def explored(tensors: Tensors, product: Product, options: Options) -> dict[str, tuple[Any, ...]]:
+    """Axes: how taps are met, tiles, one launch or two, and where a bias is added."""
+    what = subject(tensors, options, product)
+    axes = {**axes_of(what), "launches": ("whole", "apart")}
+    asked = {"bias": "table", "taps": "auto", "strategy": "auto"}
+    if "bias" in tensors and by_table(what.call, tensors["bias"], asked, product, False):
+        axes["bias"] = ("table", "vector")
+    return axes
+
+
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
+    """Rule -> which points keep it: sums in L0C, and one copy of what is loaded in L1."""
+    found = rules_of(lambda: subject(tensors, options, product), product, mode, points)
+    return {rule.replace("grad_input", "y"): kept for rule, kept in found.items()}
+
+
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
+    """Least time in us of each point, all launches of it."""
+    return bounds_of(lambda: subject(tensors, options, product), product, mode, points)
+
 
 OPTIONS = forward_options("a transposed convolution", 1)
 

@@ -17,8 +17,8 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
+from ..operator.declared import read_parameters
 from ..operator.messages import listed, refuse
-from ..operator.parameter import choice
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_name, dtype_of
 from .call import ConvolutionCall, Ints, TensorView
@@ -36,12 +36,7 @@ TABLE_TYPES = ("float16", "float32")  # what the bias table takes (DOC Mmad)
 FEW_OUTPUTS = 1 << 21
 PARAMETERS = (
     *(p for p in KNOBS if not p.name.startswith(("weight_", "combine"))),
-    choice(
-        "bias",
-        "auto",
-        ("auto", "table", "vector", "none"),
-        "added by the Cube from its bias table, where it takes it, or by the Vector cores; none: there is no bias",
-    ),
+    *read_parameters(__file__, NAME),
 )
 
 

@@ -22,8 +22,8 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
 from ..operator.beyond import Beyond
+from ..operator.declared import read_cases
 from ..operator.draw import Draw
-from ..operator.named_cases import read_cases
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, dtype_argument, flags, integers

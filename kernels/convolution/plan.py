@@ -21,13 +21,12 @@ from .call import INPUTS, RESULTS, ConvolutionCall, call_of
 from .checks import is_empty
 from .geometry import Geometry, Merging, as_patches, geometry, merge_groups
 from .preparation import Preparation, bias_cut
-from .tiles.both import joined
 from .tiles.costs import Image, Weights
 from .tiles.image import image_tiles
 from .tiles.layout import blocks_step, clear_step, patches_step, rows_step, stuff_step
 from .tiles.sizes import ImageSizes, WeightSizes
 from .tiles.weight import weight_tiles
-from .tiles.whole import whole_step
+from .tiles.whole import joined, whole_step
 from .tiles.window import image_windows
 from .tiling import choose
 from .vendor import base_weight, is_stuffed, stuffed, vendor_knobs

@@ -136,12 +136,8 @@ def _padded_sizes(g: Geometry) -> tuple[int, ...]:
 def _padded(g: Geometry, wide: Array) -> Array:
     out = np.zeros((len(wide), g.groups, g.wide_channels, *_padded_sizes(g)))
     inside = tuple(slice(a.before, a.before + a.wide) for a in g.axes)
-    out[_at(*inside)] = _grouped5(g, wide)
+    out[_at(*inside)] = wide.reshape(len(wide), g.groups, g.wide_channels, *g.wide_sizes)
     return out
-
-
-def _grouped5(g: Geometry, wide: Array) -> Array:
-    return wide.reshape(len(wide), g.groups, g.wide_channels, *g.wide_sizes)
 
 
 def _grouped(g: Geometry, x: Array, channels: int) -> Array:

@@ -11,72 +11,14 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.products import Product
+from ..operator.declared import read_parameters
 from ..operator.layout import up
-from ..operator.parameter import choice, integer
 from ..operator.plan import cores_of
 from ..operator.tensors import Knobs
 from .geometry import FRACTAL, Geometry, Merging
 from .tiles.costs import MOST_POSITIONS, Image, Rates, Tile, Weights, makespan, position_tiles
 
-PARAMETERS = (
-    choice(
-        "strategy", "auto", ("auto", "vendor"), "ours, or the launches and base tiles of the vendor's kernels"
-    ),
-    choice(
-        "taps",
-        "auto",
-        ("auto", "window", "reload", "patch"),
-        "taps of grad_input as windows of an image in L1, loaded one by one, or as channels of whole patches",
-    ),
-    choice(
-        "image_layout",
-        "auto",
-        ("auto", "NC1HWC0", "NHWC"),
-        "both images in memory: blocks of 32 bytes of channels, or rows of all channels, cut into blocks on the way to L1",
-    ),
-    choice(
-        "filter_layout",
-        "auto",
-        ("auto", "FRACTAL_Z", "ND"),
-        "the weight in memory: blocks of 32 bytes, or a matrix for each tap, cut into blocks on the way to L1",
-    ),
-    integer("block_m", None, 1, None, "channels of a tile of grad_input"),
-    integer("block_p", None, 1, None, "positions of a tile of grad_input"),
-    integer("block_k", None, 1, None, "channels of a step of its sums"),
-    integer("weight_m", None, 1, None, "channels of grad_output in a tile of grad_weight"),
-    integer("weight_n", None, 1, None, "channels of input in a tile of grad_weight"),
-    integer("weight_p", None, 1, None, "positions of a step of its sums"),
-    integer(
-        "weight_taps",
-        None,
-        0,
-        None,
-        "taps of a row of the kernel in a tile of grad_weight, windows of one load; 0: one, without what lies between",
-    ),
-    integer("weight_parts", None, 1, None, "parts of the sums of grad_weight"),
-    choice(
-        "combine",
-        "atomic",
-        ("atomic", "two_phase"),
-        "parts by atomic add, or by a second kernel (same bits each run)",
-    ),
-    integer("merged_groups", None, 1, None, "groups merged into one product"),
-    integer("base_m", 0, 0, None, "rows of a tile in L0A; 0 is the largest that fits twice"),
-    integer("base_n", 0, 0, None, "columns of a tile in L0B; 0 as above"),
-    integer("base_k", 0, 0, None, "depth of a tile in L0A; 0 as above"),
-    integer("cores", None, 1, None, "Cube cores that share the tiles; all of the product if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile in L1"),
-    choice(
-        "launches",
-        "whole",
-        ("whole", "joint", "apart"),
-        "one launch for layouts and both gradients where they allow it, one for both gradients, or one for each",
-    ),
-    choice("unit_flag", "on", ("on", "off"), "whether the Cube writes into L0C where the fixpipe has read"),
-    choice(
-        "accumulate", "auto", ("auto", "exact", "blas"), "order of additions: the Cube's, or numpy's (faster)"
-    ),
-)
+PARAMETERS = read_parameters(__file__, "convolution_backward")
 EXACT_PRODUCTS = 2**33  # multiplications up to which auto is exact: a few seconds in the Cube's order
 L1_KEPT = 4096
 MOST_UNROLLED = 128  # taps of all phases in one kernel

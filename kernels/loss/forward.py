@@ -20,16 +20,16 @@ from ...simulator import language as tl
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
+from ..operator.declared import read_cases, read_parameters
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.named_cases import read_cases
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import Argument, choice, integer
+from ..operator.parameter import Argument
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
-from ..shared.stretches import load_stretched
+from ..shared.broadcasting import load_broadcast
 from ..shared.sums import row_sums, sum_partials_step, zero_fill_step
 from .forward_space import bound_us, explored, fits
 from .op import OPERATOR as GRADIENT
@@ -61,15 +61,15 @@ def bce_loss(
         rows = item // across % down * ROWS + tl.arange(0, ROWS)
         cols = item % across * COLS + tl.arange(0, COLS)
         mask = (rows < LENGTHS[-2])[:, None] & (cols < LENGTHS[-1])[None, :]
-        x = load_stretched(x_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
-        t = load_stretched(t_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
+        x = load_broadcast(x_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
+        t = load_broadcast(t_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
         rest = tl.log(1.0 + tl.exp(-tl.abs(x))) + tl.maximum(-x, 0.0)
         if p_ptr is not None:
-            p = load_stretched(p_ptr, outer, rows, cols, LENGTHS, STRIDES[2])
+            p = load_broadcast(p_ptr, outer, rows, cols, LENGTHS, STRIDES[2])
             rest = rest * (1.0 + (p - 1.0) * t)
         loss = (1.0 - t) * x + rest
         if w_ptr is not None:
-            loss = loss * load_stretched(w_ptr, outer, rows, cols, LENGTHS, STRIDES[1])
+            loss = loss * load_broadcast(w_ptr, outer, rows, cols, LENGTHS, STRIDES[1])
         if REDUCED:
             total += tl.where(mask, loss, 0.0)
         else:
@@ -108,12 +108,8 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     return ("x is empty: its mean is NaN",) if empty else ()
 
 
-PARAMETERS = (
-    integer("block", None, 1, None, "elements of a tile"),
-    integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored"),
-)
-OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "what becomes of the losses", numbered=True),)
+PARAMETERS = read_parameters(__file__, NAME)
+OPTIONS = read_parameters(__file__, NAME, "options")
 
 
 def element_bytes(tensors: Tensors, copies: int) -> int:

@@ -10,9 +10,9 @@ loses s - 1 where s is near 1 (it gives 0 from x = 17 on for t = 1); stable=1 co
 b = (1 - t) * s - p * t * sigmoid(-x) instead, which loses nothing.
 
 Inputs of one element are scalars to the kernel, inputs in the shape of x are read as they lie, and what broadcasts over
-axes (a weight per column or per channel) is read once per tile and stretched in UB, never written out. Every input
+axes (a weight per column or per channel) is read once per tile and broadcast in UB, never written out. Every input
 may have a type of its own: it is widened in UB, so that no cast launches are needed. strategy vendor is the vendor's
-experimental kernel: casts and stretched inputs are launches of their own, and tiles have one copy.
+experimental kernel: casts and writing out what broadcasts are launches of their own, and tiles have one copy.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ import numpy as np
 from ... import simulator as sim
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
+from ..operator.declared import read_cases, read_parameters
 from ..operator.draw import Draw
 from ..operator.messages import check_dtype, refuse
-from ..operator.named_cases import read_cases
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import Argument, choice, integer
+from ..operator.parameter import Argument
 from ..operator.plan import Plan, PlanContext
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
-from ..shared.banks import BANKS
 from .space import bound_us, explored, fits
-from .tiles import STRETCHED, choose, make_step, tile_elements
+from .tiles import BROADCAST, choose, make_step, tile_elements
 from .vendor import vendor_steps
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
@@ -64,7 +63,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
         "target": numbers.labels("target", shapes["target"]),
     }
     return out | {
-        n: numbers.normal(n, shapes[n], scale=0.1, center=1.0) for n in STRETCHED[1:] if n in shapes
+        n: numbers.normal(n, shapes[n], scale=0.1, center=1.0) for n in BROADCAST[1:] if n in shapes
     }
 
 
@@ -89,7 +88,7 @@ def check_shapes(tensors: Tensors, op: str = NAME) -> None:
         raise refuse(f"{op}: x has rank {len(shape)}; it must be from 0 to {MAX_RANK}")
     if tensors["target"].shape != shape:
         raise refuse(f"{op}: target has shape {tensors['target'].shape}, x has {shape}; they must be equal")
-    for n in STRETCHED:
+    for n in BROADCAST:
         if n in tensors and not _broadcasts(tensors[n].shape, shape):
             raise refuse(
                 f"{op}: {n} has shape {tensors[n].shape}, which does not broadcast to that of x, "
@@ -105,19 +104,8 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
-PARAMETERS = (
-    choice("strategy", "auto", ("auto", "vendor"), "ours, or launches and tiles of the vendor's kernel"),
-    integer("block", None, 1, None, "elements of a tile"),
-    integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
-    integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored"),
-    BANKS,
-    integer("stable", 0, 0, 1, "1: the form without cancellation, with a second exponential"),
-)
-OPTIONS = (
-    choice(
-        "reduction", "mean", ("none", "mean", "sum"), "the forward reduction that is undone", numbered=True
-    ),
-)
+PARAMETERS = read_parameters(__file__, NAME)
+OPTIONS = read_parameters(__file__, NAME, "options")
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
@@ -143,7 +131,7 @@ def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64, without cancellation: b = (1 - t) * sigmoid(x) - p * t * sigmoid(-x)."""
     shape = inputs["x"].shape
     x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
-    factors = {n: _spread(inputs[n], shape) for n in STRETCHED if n in inputs}
+    factors = {n: _spread(inputs[n], shape) for n in BROADCAST if n in inputs}
     scale = 1.0 / max(1, x.size) if options["reduction"] == "mean" else 1.0
     out = np.empty(x.size)
 

@@ -10,7 +10,7 @@ from ...simulator.products import Product
 from ..bounds.vector import REPEAT, VectorRates, VectorWork, last_part, touched
 from ..operator.layout import tile_count, tile_of
 from ..operator.tensors import Columns, Tensors, dtype_of
-from .tiles import STRETCHED, common_axes
+from .tiles import BROADCAST, common_axes
 
 BLOCKS = (512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)
 
@@ -42,7 +42,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     blocks, block, row = _blocks(axes, points["block"], n)
     cores = np.minimum(points["cores"], blocks)
     most = -(-blocks // cores)
-    full = [n for n, x in tensors.items() if n not in STRETCHED or (axes.flat() and x.size > 1)]
+    full = [n for n, x in tensors.items() if n not in BROADCAST or (axes.flat() and x.size > 1)]
     sizes = [dtype_of(tensors[n]).itemsize for n in sorted(full, key=lambda n: n != "x")]
     out = dtype_of(tensors["target"]).itemsize
     elements = np.maximum(n / cores, 0.0)

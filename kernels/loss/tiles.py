@@ -12,10 +12,9 @@ from typing import Any
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import Axes, broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.plan import PlanContext, Step
+from ..operator.plan import PlanContext, Step, bank_switches
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of
-from ..shared.banks import placement
-from ..shared.stretches import load_stretched
+from ..shared.broadcasting import load_broadcast
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
 
@@ -88,28 +87,28 @@ def bce_stretched(
         factor = factor * tl.load(w_ptr).to(tl.float32)
     one = tl.load(p_ptr).to(tl.float32) if STRIDES[2] == () else None
     row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
-    one_g = load_stretched(g_ptr, 0, row, col, LENGTHS, STRIDES[0]) if KEPT[0] else None
-    one_w = load_stretched(w_ptr, 0, row, col, LENGTHS, STRIDES[1]) if KEPT[1] else None
-    one_p = load_stretched(p_ptr, 0, row, col, LENGTHS, STRIDES[2]) if KEPT[2] else one
+    one_g = load_broadcast(g_ptr, 0, row, col, LENGTHS, STRIDES[0]) if KEPT[0] else None
+    one_w = load_broadcast(w_ptr, 0, row, col, LENGTHS, STRIDES[1]) if KEPT[1] else None
+    one_p = load_broadcast(p_ptr, 0, row, col, LENGTHS, STRIDES[2]) if KEPT[2] else one
     across = (LENGTHS[-1] + COLS - 1) // COLS
     down = (LENGTHS[-2] + ROWS - 1) // ROWS
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         outer = item // across // down
         rows = item // across % down * ROWS + row
         cols = item % across * COLS + col
-        x = load_stretched(x_ptr, outer, rows, cols, LENGTHS, STRIDES[3])
-        t = load_stretched(t_ptr, outer, rows, cols, LENGTHS, STRIDES[3])
+        x = load_broadcast(x_ptr, outer, rows, cols, LENGTHS, STRIDES[3])
+        t = load_broadcast(t_ptr, outer, rows, cols, LENGTHS, STRIDES[3])
         p, g, w = one_p, one_g, one_w
         if STRIDES[2] and not KEPT[2]:
-            p = load_stretched(p_ptr, outer, rows, cols, LENGTHS, STRIDES[2])
+            p = load_broadcast(p_ptr, outer, rows, cols, LENGTHS, STRIDES[2])
         out = gradient(x, t, p, STABLE, LEAST)
         if STRIDES[0]:
             if not KEPT[0]:
-                g = load_stretched(g_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
+                g = load_broadcast(g_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
             out = out * g
         if STRIDES[1]:
             if not KEPT[1]:
-                w = load_stretched(w_ptr, outer, rows, cols, LENGTHS, STRIDES[1])
+                w = load_broadcast(w_ptr, outer, rows, cols, LENGTHS, STRIDES[1])
             out = out * w
         if SCALED:
             out = out * factor
@@ -120,7 +119,7 @@ def bce_stretched(
 
 # -- what fits -------------------------------------------------------------------------------------------------------
 
-STRETCHED = ("grad_output", "weight", "pos_weight")  # the inputs that may broadcast to the shape of x
+BROADCAST = ("grad_output", "weight", "pos_weight")  # the inputs that may broadcast to the shape of x
 BLOCK = 8192  # elements of a tile where UB allows
 # Elements that are worth waking a core for: the vendor's table gives 65536 elements to 16 cores (hicann/ops-nn, tiling
 # of the experimental kernel), and the model agrees, since a launch costs more the more cores it wakes.
@@ -135,10 +134,10 @@ def element_bytes(tensors: Tensors, copies: int, stable: bool) -> int:
     what is computed on where it was loaded (target if it is FP32, then x too unless pos_weight comes between); one more
     for pos_weight, one for the stable form, and one for each input that is kept for all tiles.
     """
-    several = [x for n, x in tensors.items() if n not in STRETCHED or x.size > 1]
+    several = [x for n, x in tensors.items() if n not in BROADCAST or x.size > 1]
     loaded = sum(dtype_of(x).itemsize for x in several) + dtype_of(tensors["target"]).itemsize
     weighted = "pos_weight" in tensors
-    kept = sum(1 < x.size < tensors["x"].size for n, x in tensors.items() if n in STRETCHED)
+    kept = sum(1 < x.size < tensors["x"].size for n, x in tensors.items() if n in BROADCAST)
     temporaries = 3 + weighted + stable + kept
     if copies > 1 and dtype_of(tensors["target"]).itemsize == 4:
         temporaries -= 2 if dtype_of(tensors["x"]).itemsize == 4 and not weighted else 1
@@ -182,12 +181,12 @@ def make_step(
         **{"g_ptr": tensors["grad_output"], "x_ptr": tensors["x"], "t_ptr": tensors["target"]},
         **{"w_ptr": tensors.get("weight"), "p_ptr": tensors.get("pos_weight"), "out_ptr": out},
         "scale": 1.0 / tensors["x"].size if mean else 1.0,
-        "SCALED": mean or any(n in tensors and tensors[n].size == 1 for n in STRETCHED[:2]),
+        "SCALED": mean or any(n in tensors and tensors[n].size == 1 for n in BROADCAST[:2]),
         **{"STABLE": bool(tiling["stable"]), "LEAST": least, "multibuffer": tiling["buffers"]},
     }
     if axes.flat():
         return _flat_step(tensors, arguments, tiling)
-    return _stretched_step(tensors, axes.padded(), arguments, tiling)
+    return _broadcast_step(tensors, axes.padded(), arguments, tiling)
 
 
 def tile_elements(step: Step) -> int:
@@ -199,20 +198,20 @@ def tile_elements(step: Step) -> int:
 def common_axes(tensors: Tensors) -> Axes:
     """Axes of g, w, p and x together, those of them that have more than one element."""
     shape = tensors["x"].shape
-    several = [tensors[n].shape for n in STRETCHED if n in tensors and tensors[n].size > 1]
+    several = [tensors[n].shape for n in BROADCAST if n in tensors and tensors[n].size > 1]
     return merge_axes(shape, [broadcast_strides(s, shape) for s in (*several, shape)])
 
 
 def _flat_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     n, block = tensors["x"].size, tiling["block"]
-    full = tuple(tensors[name].size > 1 if name in tensors else None for name in STRETCHED)
+    full = tuple(tensors[name].size > 1 if name in tensors else None for name in BROADCAST)
     own = {"n": n, "BLOCK": block, "FULL": full}
-    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, placement(tiling))
+    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, bank_switches(tiling))
 
 
-def _stretched_step(tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
+def _broadcast_step(tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     strides = iter(axes.strides)
-    each = [None if n not in tensors else () if tensors[n].size == 1 else next(strides) for n in STRETCHED]
+    each = [None if n not in tensors else () if tensors[n].size == 1 else next(strides) for n in BROADCAST]
     rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], tiling["block"])
     items = tile_count(axes.lengths, rows, cols)
     own = {
@@ -223,4 +222,4 @@ def _stretched_step(tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], 
         "STRIDES": (*each, next(strides)),
         "KEPT": tuple(bool(s and not any(s[:-1])) and cols == axes.lengths[-1] for s in each),
     }
-    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, placement(tiling))
+    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, bank_switches(tiling))

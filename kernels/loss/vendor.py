@@ -2,8 +2,8 @@
 """What the vendor's experimental kernel launches for the gradient of binary cross-entropy on logits, with its tiling.
 
 hicann/ops-nn, experimental/loss/sigmoid_cross_entropy_with_logits_grad_v2: every tensor has one type and the shape of the
-logits, so that casts and stretched inputs are written out first, and tiles have one copy. Of the memory it keeps back, only
-the two values for all cases are known; tuned cases keep less.
+logits, so that casts and inputs that broadcast are written out first, and tiles have one copy. Of the memory it keeps
+back, only the two values for all cases are known; tuned cases keep less.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from ...simulator.precision import dtypes as ty
 from ..operator.plan import Made, PlanContext, Step
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of
+from ..shared.broadcasting import broadcast_step
 from ..shared.casts import cast_step, converted
-from ..shared.stretches import stretch_step
-from .tiles import STRETCHED, make_step, tile_elements
+from .tiles import BROADCAST, make_step, tile_elements
 
 ORDER = ("grad_output", "x", "target", "weight", "pos_weight")
 RESERVE = {4: 16 << 10, 2: 64 << 10}  # bytes of UB kept back, by the size of an element
@@ -48,7 +48,7 @@ def vendor_cores(n: int, rank: int, dtype: ty.DType, weights: int, reduction: st
 
 
 def vendor_steps(tensors: Tensors, out: Tensor, options: Options, knobs: Knobs, context: PlanContext) -> Made:
-    """Casts, stretches, the kernel, the cast of its result; and the knobs as used."""
+    """Casts, launches that write out what broadcasts, the kernel, the cast of its result; and the knobs as used."""
     x, cores = tensors["x"], context.cores(knobs["cores"])
     kinds = {dtype_of(t) for t in tensors.values()}
     common = kinds.pop() if len(kinds) == 1 else ty.float32
@@ -67,7 +67,7 @@ def vendor_steps(tensors: Tensors, out: Tensor, options: Options, knobs: Knobs, 
 def _tiling(
     full: Tensors, x: Tensor, common: ty.DType, options: Options, knobs: Knobs, context: PlanContext
 ) -> dict[str, Any]:
-    weights = sum(n in full for n in STRETCHED[1:])
+    weights = sum(n in full for n in BROADCAST[1:])
     most = vendor_tile(context.product.ub_bytes, common.itemsize, weights)
     cores = context.cores(knobs["cores"])
     rule = vendor_cores(x.size, len(x.shape), common, weights, options["reduction"], cores)
@@ -81,5 +81,5 @@ def _whole(tensor: Tensor, like: Tensor, dtype: ty.DType, context: PlanContext, 
     if tensor.size == like.size:
         return tensor
     whole = context.tensor(like.shape, dtype)
-    steps.append(stretch_step(tensor, whole, cores))
+    steps.append(broadcast_step(tensor, whole, cores))
     return whole

@@ -21,13 +21,13 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.products import Product
+from ..operator.declared import read_cases, read_parameters
 from ..operator.draw import Draw
 from ..operator.messages import listed
-from ..operator.named_cases import read_cases
 from ..operator.notes import cube_notes
 from ..operator.operator import EVERYWHERE, Operator, by_name
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import choice, dtype_argument, integer
+from ..operator.parameter import dtype_argument
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dtype_name, dtype_of, element_type
 from ..running.face import python_face
@@ -139,28 +139,8 @@ def cut(tensors: Tensors, edge: int | None) -> dict[str, tuple[slice, ...]]:
 
 # -- launches --------------------------------------------------------------------------------------------------------
 
-PARAMETERS = (
-    integer("block_m", None, 16, None, "rows of a tile of the output"),
-    integer("block_n", None, 16, None, "columns of a tile of the output"),
-    integer("block_k", None, 16, None, "columns of a tile of a in L1"),
-    integer("base_m", 0, 0, None, "rows of a tile in L0A; 0 is the largest that fits twice", 16),
-    integer("base_n", 0, 0, None, "columns of a tile in L0B; 0 as above", 16),
-    integer("base_k", 0, 0, None, "columns of a tile in L0A; 0 as above", 16),
-    integer("group", 4, 1, None, "tile rows of a band that is worked off before the next"),
-    integer("split_k", None, 1, 64, "parts of the sum, added by a kernel of its own"),
-    integer("cores", None, 1, None, "cores that share the tiles; all of the product if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile in L1"),
-    choice("schedule", "persistent", ("persistent", "per_tile"), "a program for each core, or for each tile"),
-    choice("accumulate", "exact", ("exact", "blas"), "order of additions: the Cube's, or numpy's (faster)"),
-)
-OPTIONS = (
-    choice(
-        "out_dtype",
-        "auto",
-        ("auto", "float16", "bfloat16", "float32"),
-        "type of out; auto is what the Cube writes, another takes a cast",
-    ),
-)
+PARAMETERS = read_parameters(__file__, "matmul")
+OPTIONS = read_parameters(__file__, "matmul", "options")
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:

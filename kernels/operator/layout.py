@@ -55,7 +55,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_strides(shape: Sequence[int], to: Sequence[int]) -> tuple[int, ...]:
-    """Strides in elements of a contiguous tensor seen in the shape it broadcasts to: 0 where it is stretched."""
+    """Strides in elements of a contiguous tensor seen in the shape it broadcasts to: 0 along what it broadcasts over."""
     own = contiguous_strides(shape)
     missing = len(to) - len(shape)
     return (0,) * missing + tuple(0 if n == 1 else s for n, s in zip(shape, own, strict=True))

@@ -30,10 +30,10 @@ class Parameter:
     name: str
     kind: str
     default: Any
-    choices: tuple[str, ...] | None
-    low: int | None
-    high: int | None
-    help: str
+    choices: tuple[str, ...] | None = None
+    low: int | None = None
+    high: int | None = None
+    help: str = ""
     multiple: int = 1
     numbered: bool = False
 

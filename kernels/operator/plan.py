@@ -13,7 +13,7 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.jit_function import JitFunction
 from ...simulator.precision import dtypes as ty
 from ...simulator.products import Product
-from .tensors import Tensor
+from .tensors import Knobs, Tensor
 
 
 @dataclass(frozen=True)
@@ -94,3 +94,8 @@ def cores_of(product: Product, kind: str, wanted: int | None) -> int:
 
 
 Made = tuple[list[Step], dict[str, Any]]  # launches, and every knob as used
+
+
+def bank_switches(tiling: Knobs) -> dict[str, bool]:
+    """The switches of a launch for the knob `banks`, which says how tiles are placed in UB."""
+    return {"banks_apart": tiling["banks"] == "apart"}

@@ -46,9 +46,9 @@ def _check(op: str, name: str, array: np.ndarray, expected: Tensor) -> None:
     found = ty.from_numpy(array.dtype)
     if found is None or not found.is_floating() or found.itemsize > 4:
         raise UsageError(f"{op}: out {name!r} holds {array.dtype}; it must hold float16, bfloat16 or float32")
-    stretched = any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True))
-    if not array.flags.writeable or stretched:
-        why = "elements that share memory" if stretched else "read-only memory"
+    repeated = any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True))
+    if not array.flags.writeable or repeated:
+        why = "elements that share memory" if repeated else "read-only memory"
         raise UsageError(f"{op}: out {name!r} has {why}; it must be an array that can be written")
 
 

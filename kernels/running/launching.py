@@ -7,8 +7,9 @@ from contextlib import nullcontext
 from typing import Any
 
 from ...simulator.call import Call
-from ...simulator.device import current_device, device
+from ...simulator.device import Device, current_device, device
 from ...simulator.launch import prepare, timed
+from ...simulator.record.later import whole
 from ...simulator.record.run import Launch
 from ..operator.plan import Step
 
@@ -16,9 +17,14 @@ KEPT = 1000  # launches that are remembered
 
 
 def call_of(step: Step) -> Call:
-    """The checked launch on the current device with the step's own switches. Raises `UsageError`."""
-    with device(**step.switches) if step.switches else nullcontext():
-        return prepare(step.kernel, step.grid, (), step.arguments)
+    """The checked launch on the current device with the step's own switches, made once. Raises `UsageError`."""
+    here = current_device()
+    found: tuple[Device, Call] | None = vars(step).get("call")
+    if found is None or found[0] is not here:
+        with device(**step.switches) if step.switches else nullcontext():
+            found = here, prepare(step.kernel, step.grid, (), step.arguments)
+        vars(step)["call"] = found
+    return found[1]
 
 
 def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:
@@ -28,7 +34,7 @@ def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:
 
 def _timed_once(step: Step) -> Launch:
     key = (step.kernel, step.grid, *map(_hashable, (vars(current_device()), step.arguments, step.switches)))
-    found = _known.pop(key, None) or timed_steps((step,))[0]
+    found = _known.pop(key, None) or whole(timed_steps((step,))[0])
     _known[key] = found  # at the end of the queue: those that were not asked for again leave first
     if len(_known) > KEPT:
         del _known[next(iter(_known))]

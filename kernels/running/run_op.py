@@ -16,6 +16,7 @@ from ...simulator.launch import compute, fit, timed
 from ...simulator.numerics import options as numeric_options
 from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
+from ...simulator.record.later import but
 from ...simulator.record.run import Launch, Run
 from ..operator.messages import listed
 from ..operator.notes import call_notes, idle_mode, mode_name, value_warnings
@@ -28,8 +29,7 @@ from .advice import Advice, changes
 from .fitting import plan_that_fits
 from .given_outputs import check_apart, direct, kept_inputs, read_outputs, write_back
 from .launching import call_of
-from .memory import require_memory
-from .problem import OpInputs, problem_of_case, problem_of_inputs
+from .problem import OpInputs, problem_of_case, problem_of_inputs, require_memory
 from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]
@@ -319,7 +319,7 @@ def _record(
     launches = list(launched.launches)
     if launches:
         first = launches[0]
-        launches[0] = replace(first, warnings=(*warnings, *first.warnings), notes=(*notes, *first.notes))
+        launches[0] = but(first, warnings=(*warnings, *first.warnings), notes=(*notes, *first.notes))
     return Run(
         name=op.name,
         product=machine.product.record,

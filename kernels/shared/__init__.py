@@ -1,1 +1,1 @@
-"""Launches and parts of kernels that several families have: sums over cores, casts, stretched inputs."""
+"""Launches and parts of kernels that several families have: sums over cores, casts, inputs that broadcast."""

@@ -17,8 +17,7 @@ from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.operator import Case, Operator
 from ..operator.tensors import Arrays, Options, Sizes, element_type
-from ..running.memory import SMALLER, require_memory
-from ..running.problem import problem_of_inputs
+from ..running.problem import SMALLER, problem_of_inputs, require_memory
 
 FLOATS = (np.float32, np.float64)
 

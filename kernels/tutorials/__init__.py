@@ -8,13 +8,7 @@ what the run costs.
 from ascendtile._names import public_names
 
 __all__ = [
-    "attention",
-    "attention_backward",
-    "dropout",
-    "grouped_matmul",
-    "layer_norm",
-    "matmul",
-    "softmax",
+    "attention", "attention_backward", "dropout", "grouped_matmul", "layer_norm", "matmul", "softmax",
     "vector_add",
-]
+]  # fmt: skip
 __getattr__, __dir__ = public_names(__name__, (), __all__)

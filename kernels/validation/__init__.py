@@ -13,26 +13,13 @@ and is named in `registry.TOPICS`. `validate()` runs the rows; `ascendtile valid
 """
 
 from .registry import Prediction, predict, predicts
-from .statistics import Summary, summarise
 from .table import Row, read_table, read_tables
-from .validating import CASES, Group, RankingCase, Result, Validation, validate
+from .validating import CASES, Group, RankingCase, Result, Summary, Validation, summarise, validate
 
 __all__ = [
-    "CASES",
-    "Group",
-    "Prediction",
-    "RankingCase",
-    "Result",
-    "Row",
-    "Summary",
-    "Validation",
-    "predict",
-    "predicts",
-    "read_table",
-    "read_tables",
-    "summarise",
-    "validate",
-]
+    "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "predict",
+    "predicts", "read_table", "read_tables", "summarise", "validate",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -7,8 +7,6 @@ The tables of the profiler were measured with both in one group: the vendor's co
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.costs.cube import CubeCosts
 from ascendtile.simulator.timing.costs.model import Cost, CostModel
@@ -54,7 +52,7 @@ def _instruction(row: Row) -> Prediction:
     cost = model.vector(ROWS[row.op], dtype, elements, bits, conflict=not apart(row))
     # The first repeat has no write before it.
     late = model.write_conflict_cycles(number(row, "repeat") - 1) if meets(row) else 0.0
-    return _timed(row, replace(cost, occupancy=cost.occupancy + late), model)
+    return _timed(row, cost._replace(occupancy=cost.occupancy + late), model)
 
 
 @predicts("vconv")

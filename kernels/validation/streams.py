@@ -40,9 +40,9 @@ def fetched(ptr, offsets, mask, PAST: tl.constexpr):
 
 
 @sim.jit
-def one_in(x_ptr, y_ptr, n, stretch, OP: tl.constexpr, PAST: tl.constexpr, BLOCK: tl.constexpr):
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, n)
+def one_in(x_ptr, y_ptr, n, per_core, OP: tl.constexpr, PAST: tl.constexpr, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
     nothing = tl.zeros((BLOCK,), y_ptr.dtype.element_ty)
     for s in range(start, end, BLOCK):
         offsets = s + tl.arange(0, BLOCK)
@@ -63,9 +63,9 @@ def one_in(x_ptr, y_ptr, n, stretch, OP: tl.constexpr, PAST: tl.constexpr, BLOCK
 
 
 @sim.jit
-def two_in(x_ptr, y_ptr, z_ptr, n, stretch, OP: tl.constexpr, PAST: tl.constexpr, BLOCK: tl.constexpr):
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, n)
+def two_in(x_ptr, y_ptr, z_ptr, n, per_core, OP: tl.constexpr, PAST: tl.constexpr, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
     for s in range(start, end, BLOCK):
         offsets = s + tl.arange(0, BLOCK)
         mask = offsets < end
@@ -98,10 +98,10 @@ def rows_by_scalar(x_ptr, s_ptr, y_ptr, rows, n, DIVIDE: tl.constexpr, BLOCK: tl
 
 
 @sim.jit
-def summed(x_ptr, out_ptr, n, stretch, SQUARES: tl.constexpr, BLOCK: tl.constexpr):
+def summed(x_ptr, out_ptr, n, per_core, SQUARES: tl.constexpr, BLOCK: tl.constexpr):
     """A norm or a mean: sums of squares or of elements, one partial sum for each core."""
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, n)
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
     total = tl.zeros((BLOCK,), tl.float32)
     for s in range(start, end, BLOCK):
         offsets = s + tl.arange(0, BLOCK)
@@ -134,10 +134,10 @@ def channel_sums(x_ptr, out_ptr, images, channels, n, BLOCK: tl.constexpr):
 
 
 @sim.jit
-def momentum(w_ptr, m_ptr, g_ptr, n, stretch, BLOCK: tl.constexpr):
+def momentum(w_ptr, m_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
     """One step: weights and their momentum are read and written, the gradient is read."""
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, n)
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
     for s in range(start, end, BLOCK):
         o = s + tl.arange(0, BLOCK)
         mask = o < end
@@ -147,10 +147,10 @@ def momentum(w_ptr, m_ptr, g_ptr, n, stretch, BLOCK: tl.constexpr):
 
 
 @sim.jit
-def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, stretch, BLOCK: tl.constexpr):
+def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
     """One step: weights and both moments are read and written, the gradient is read."""
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, n)
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
     for s in range(start, end, BLOCK):
         o = s + tl.arange(0, BLOCK)
         mask = o < end
@@ -233,9 +233,9 @@ def _two(row: Row) -> Prediction:
     def work(block: int) -> Run:
         blocks = s.text("grid") == "blocks"
         cores = -(-n // block) if blocks else s.number("cores")
-        stretch = block if blocks else s.number("stretch", -(-n // cores))
+        per_core = block if blocks else s.number("stretch", -(-n // cores))
         return two_in.time(  # type: ignore[no-any-return]
-            (cores,), tensor(a, n), tensor(b, n), tensor(c, n), n, stretch // part,
+            (cores,), tensor(a, n), tensor(b, n), tensor(c, n), n, per_core // part,
             OP=TWO[row.op], PAST=s.text("l2") == "past", BLOCK=block,
         )  # fmt: skip
 

@@ -7,12 +7,63 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.observers import quietly
 
 from .registry import Prediction, predict
-from .statistics import Summary, spearman, summarise
 from .table import Row, read_tables
+
+
+@dataclass(frozen=True)
+class Summary:
+    """rows: how many were judged. Errors are fractions of the measured value; None where there is nothing to say.
+
+    spearman: rank correlation of predicted and measured; None for fewer than two rows, for rows of several units (their
+    ranks say nothing of each other), and where all of one side are equal.
+    """
+
+    rows: int
+    median_abs_error: float | None
+    p90_abs_error: float | None
+    spearman: float | None
+    roofline_median_abs_error: float | None
+
+
+def summarise(
+    measured: Sequence[float],
+    predicted: Sequence[float],
+    rooflines: Sequence[float | None],
+    units: Sequence[str],
+) -> Summary:
+    """Statistics of rows, given side by side. The median of the roofline is over the rows that have one."""
+    m, p = np.asarray(measured, np.float64), np.asarray(predicted, np.float64)
+    errors = np.abs(p - m) / m
+    bounds = [abs(r - x) / x for r, x in zip(rooflines, measured, strict=True) if r is not None]
+    return Summary(
+        rows=len(m),
+        median_abs_error=float(np.median(errors)) if len(m) else None,
+        p90_abs_error=float(np.quantile(errors, 0.9)) if len(m) else None,
+        spearman=spearman(m, p) if len(set(units)) == 1 else None,
+        roofline_median_abs_error=float(np.median(bounds)) if bounds else None,
+    )
+
+
+def spearman(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
+    """Correlation of the ranks, equal values sharing the mean of theirs; None if one side has one rank only."""
+    x, y = _ranks(np.asarray(a, np.float64)), _ranks(np.asarray(b, np.float64))
+    x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / size if size else None
+
+
+def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return (last - (count - 1) / 2)[place]
+
 
 RATES = ("GiB/s", "GB/s", "FLOP/cycle", "TFLOP/s")  # more is better
 FITTED, NOT_FITTED = "fitted", "not fitted"

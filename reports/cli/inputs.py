@@ -9,9 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from ...simulator.errors import UsageError
-from ...simulator.record.archive import DAMAGE, check_end
+from ...simulator.record.archive import DAMAGE, MAGIC, check_end, read_array
 from ...simulator.record.files import naming, regular_size
-from ...simulator.record.npy import MAGIC, read_array
 
 if TYPE_CHECKING:
     from typing import IO

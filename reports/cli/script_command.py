@@ -92,7 +92,7 @@ def _check_targets(asked: SimpleNamespace) -> None:
 
 def _run(asked: SimpleNamespace, found: Collector) -> ScriptOutcome:
     from ...simulator.device import device_everywhere
-    from ...simulator.record.picking import picked
+    from ...simulator.record.files import picked
     from ...simulator.triton_shim.scripts.child_processes import with_children
     from ...simulator.triton_shim.scripts.script import Script, run_script
     from .progress import of_launches
@@ -144,7 +144,7 @@ def _show(asked: SimpleNamespace, found: Collector, outcome: ScriptOutcome) -> N
     if dearest is not None and dearest.launches:
         from rich.text import Text
 
-        from ..terminal.page import run_report
+        from ..terminal.record_view import run_report
 
         show(Text("\nthe launch that took longest\n"))
         show(run_report(dearest, asked.save))

@@ -3,7 +3,7 @@
     from ascendtile.reports.comparing import compare_runs
     d = compare_runs(before, after)  # print(d), d.html("d.html"), d.csv("d.csv"); a notebook shows it
 
-`profile_view` shows a profile in the terminal and as plain data, `table` is two runs as CSV.
+`profile` shows one in the terminal and as plain data, too; `table` is two runs as CSV.
 """
 
 from ..facts.differences import RunDifference

@@ -1,14 +1,22 @@
-"""A run beside a measured PipeUtilization.csv: pipe by pipe, measured against predicted."""
+"""A run beside a measured PipeUtilization.csv: pipe by pipe, in the terminal and as plain data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from ...simulator.errors import UsageError
+from ...simulator.precision.metrics import json_value
+from ...simulator.record.files import picked
 from ...simulator.record.run import Launch, Run
+from ..facts import facts, texts
 from ..facts.texts import clean
+from ..terminal.sections import add_row, fact, make_table, title_line
 from ..vendor.reading import Measured
-from ..vendor.units import Unit, units
+from ..vendor.units import units
 
 MOST_NAMED = 8  # launches in a message
 
@@ -58,7 +66,7 @@ def compare_profile(run: Run, measured: Measured, launch: int | None = None) -> 
         rows.append(ProfileRow(f"{side} time, mean of cores", "us", mean, sum(mine) / len(mine)))
         rows.append(ProfileRow(f"{side} time, longest core", "us", longest, max(mine)))
     for (side, pipe), share in measured.ratios.items():
-        shares = _shares(found, side, pipe)
+        shares = [u.busy[pipe] for u in found if u.side == side and pipe in u.busy]
         if shares:
             rows.append(ProfileRow(f"{side} {pipe}", "share", share, sum(shares) / len(shares)))
         elif share:
@@ -69,10 +77,6 @@ def compare_profile(run: Run, measured: Measured, launch: int | None = None) -> 
             f"{', '.join(measured.us)} cores, the run of {', '.join(sorted({u.side for u in found}))}"
         )
     return ProfileComparison(run, chosen, measured, tuple(rows), tuple(missing))
-
-
-def _shares(found: list[Unit], side: str, pipe: str) -> list[float]:
-    return [u.busy[pipe] for u in found if u.side == side and pipe in u.busy]
 
 
 def _chosen(run: Run, number: int | None) -> Launch:
@@ -90,3 +94,33 @@ def _chosen(run: Run, number: int | None) -> Launch:
             f"{clean(run.name, 60)} has launches 0 to {len(run.launches) - 1}, there is no {number}"
         )
     return run.launches[number]
+
+
+def profile_page(c: ProfileComparison) -> RenderableType:
+    """Measured beside predicted, pipe by pipe."""
+    table = make_table(("", 30), (">measured", 12), (">predicted", 12), (">error", 10))
+    for row in c.rows:
+        shown = texts.micros if row.unit == "us" else texts.percent
+        error = "-" if row.error is None else texts.signed_percent(row.error)
+        add_row(table, row.name, shown(row.measured), shown(row.predicted), error)
+    missing = f"the run has no such pipe: {', '.join(c.missing)}"
+    return Group(
+        title_line(c.run),
+        fact("device", facts.product_name(c.run)),
+        fact("kernel", f"{clean(c.launch.kernel, 60)}; profile of {c.measured.rows} rows"),
+        Text(),
+        table,
+        Text(
+            "\ntimes in us, pipes as shares of their core's cycles; error: (predicted - measured) / measured",
+            style="dim",
+        ),
+        *([fact("missing", missing)] if c.missing else []),
+    )
+
+
+def profile_json(c: ProfileComparison) -> dict[str, Any]:
+    """{"op", "product", "kernel", "rows": [{"name", "unit", "measured", "predicted", "error"}], "missing": [...]}"""
+    rows = [picked(r, "name unit measured predicted error") for r in c.rows]
+    about = {"op": c.run.op or c.run.name, "product": facts.product_name(c.run), "kernel": c.launch.kernel}
+    plain: dict[str, Any] = json_value({**about, "rows": rows, "missing": list(c.missing)})
+    return plain

@@ -7,8 +7,8 @@ from pathlib import Path, PurePath
 from typing import Self
 
 from ...simulator.errors import UsageError
+from ...simulator.record.files import picked
 from ...simulator.record.lazy_views import ShownRecord, write
-from ...simulator.record.picking import picked
 from ...simulator.record.run import SHARED, Launch, Run, add_up
 from . import facts, texts
 

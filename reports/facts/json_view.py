@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...simulator.precision.metrics import json_value
-from ...simulator.record.picking import picked
-from ...simulator.record.run import SHARED, Buffer, Launch, LineCost, Run
+from ...simulator.record.files import picked
+from ...simulator.record.run import SHARED, Buffer, Launch, Run
 from . import facts
 
 
@@ -41,7 +41,9 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
             for n, p in run.pipes.items()
         },
         "buffers": {n: _buffer(b) for n, b in run.buffers.items()},
-        "lines": [_line(x) for x in facts.dear_lines(run)],
+        "lines": [
+            {**picked(x, "file line source cycles"), "busy_cycles": x.busy} for x in facts.dear_lines(run)
+        ],
         "errors": {name: e.to_dict() for name, e in run.errors.items()},
         "warnings": list(dict.fromkeys((*warnings, *run.warnings))),
         "notes": list(run.notes),
@@ -61,10 +63,6 @@ def _buffer(b: Buffer) -> dict[str, Any]:
     peak = [picked(v, "name file line shape dtype bytes copies") for v in b.peak]
     sizes = {"peak_bytes": b.peak_bytes, "placed_bytes": max(b.peak_bytes, b.placed_bytes)}
     return sizes | {"capacity_bytes": b.capacity_bytes, "peak": peak}
-
-
-def _line(x: LineCost) -> dict[str, Any]:
-    return {**picked(x, "file line source cycles"), "busy_cycles": x.busy}
 
 
 def _plain(x: Any) -> Any:

@@ -1,13 +1,128 @@
-"""A precision study or a sweep as plain data: what `ascendtile precision --json` prints."""
+"""Precision studies for pages and pictures, from Python or from JSON, anybody's perhaps, and as the JSON that
+`ascendtile precision --json` prints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ...kernels.study.bench import ModeRow, Study
+from ...kernels.study.bench import GOLDENS, ModeRow, Study
+from ...simulator.errors import UsageError
+from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import json_value
-from ...simulator.record.picking import picked
+from ...simulator.record.codec import decode_plain
+from ...simulator.record.files import picked
+from .texts import clean
+
+MOST_ROWS = 2000
+MOST_POINTS = 200
+
+
+@dataclass(frozen=True)
+class StudySweep:
+    """A study for each point of a sweep over `parameter`; one study where that is None."""
+
+    parameter: str | None
+    points: tuple[Study, ...]
+
+    @property
+    def first(self) -> Study:
+        """What says of which operator, product and data all of them are."""
+        return self.points[0]
+
+    @property
+    def case(self) -> str | None:
+        """The case of a single study."""
+        return self.first.case if self.parameter is None else None
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs with errors."""
+        return list(dict.fromkeys(n for p in self.points for r in p.rows for n in r.errors))
+
+
+def read_study(given: Study | Mapping[str, Any]) -> StudySweep:
+    """A Study, or the JSON of one or of a sweep. Raises `UsageError` that names what does not fit."""
+    if isinstance(given, Study):
+        return StudySweep(None, (given,))
+    sweep = given.get("sweep")
+    parameter = (
+        None if sweep is None else decode_plain(_of(sweep, "sweep").get("parameter"), str, "sweep.parameter")
+    )
+    points = [{"rows": given.get("rows")}] if sweep is None else sweep.get("points")
+    if not isinstance(points, list) or not 1 <= len(points) <= MOST_POINTS:
+        raise UsageError("is no precision study: it has no rows, and no points of a sweep")
+    names = {"op": str, "product": str, "case": str | None, "sample": str | None}
+    head = {n: decode_plain(given.get(n), kind, n) for n, kind in names.items()}
+    data = decode_plain(given.get("data") or {}, dict[str, Any], "data")
+    numerics = decode_plain(given.get("numerics") or {}, dict[str, str], "numerics")
+    whole = Study(
+        **head,
+        rows=(),
+        data={n: clean(str(data.get(n, "unknown")), 40) for n in ("seed", "distribution")} if data else {},
+        notes=decode_plain(given.get("notes", []), tuple[str, ...], "notes"),
+        numerics={clean(n, 60): clean(x, 200) for n, x in numerics.items()},
+    )
+    found = tuple(_point(whole, p, f"points.{k}") for k, p in enumerate(points))
+    return StudySweep(None if parameter is None else clean(parameter, 12), found)
+
+
+def _point(whole: Study, given: Any, where: str) -> Study:
+    point = _of(given, where)
+    rows, value = point.get("rows"), point.get("value")
+    if not isinstance(rows, list) or len(rows) > MOST_ROWS:
+        raise UsageError(f"is no precision study: {where} has no list of at most {MOST_ROWS} rows")
+    known: dict[str, Any] = {}
+    return replace(
+        whole,
+        case=decode_plain(point.get("case", whole.case), str | None, f"{where}.case"),
+        rows=tuple(_row(r, f"{where}.rows.{k}", known) for k, r in enumerate(rows)),
+        value=None if value is None else clean(str(value), 12),
+    )
+
+
+def _row(given: Any, where: str, known: dict[str, Any]) -> ModeRow:
+    """known: computations so far; modes that compute the same have one `errors`, as in the study itself."""
+    lacking = [f.name for f in fields(ModeRow) if f.name not in _of(given, where)]
+    if lacking:
+        raise UsageError(f"{where} lacks field {lacking[0]!r}")
+    kept = {f.name: given[f.name] for f in fields(ModeRow)}
+    row: ModeRow = decode_plain(kept, ModeRow, where)
+    _check(row, where)
+    key = json.dumps([row.dtype, row.compute_dtype, given["errors"]], sort_keys=True)
+    return replace(
+        row,
+        cube_math_type=clean(row.cube_math_type, 40),
+        compute_dtype=None if row.compute_dtype is None else clean(row.compute_dtype, 8),
+        output_dtypes={n: clean(x, 8) for n, x in row.output_dtypes.items()},
+        errors=known.setdefault(key, row.errors),
+    )
+
+
+def _check(row: ModeRow, where: str) -> None:
+    """Each output has all that a page says of one."""
+    for kind in row.dtype.split("+"):
+        try:
+            get_format(kind)
+        except UsageError as error:
+            raise UsageError(f"{where}.dtype: {error}") from None
+    for name, by in row.errors.items():
+        judged = row.verdicts.get(name, {})
+        missing = [g for g in GOLDENS if g not in by or g not in judged]
+        if missing or name not in row.output_dtypes:
+            raise UsageError(
+                f"{where} lacks {f'errors or verdicts against {missing[0]}' if missing else 'the type'} "
+                f"of the output {clean(name, 40)!r}"
+            )
+
+
+def _of(given: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise UsageError(f"is no precision study: {where} is no JSON object")
+    return given
 
 
 def study_json(study: Study) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from ...kernels.study.bench import ModeRow
 from ...simulator.precision.metrics import ErrorReport
 from . import texts
-from .scales import power
-from .study_reading import StudySweep
+from .charts import power
+from .study_json import StudySweep
 
 
 def distinct(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:

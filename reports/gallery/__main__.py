@@ -19,7 +19,7 @@ from rich.console import Console
 from ascendtile.kernels import precision_study, run_op
 from ascendtile.reports import pictures
 from ascendtile.reports.html import write_page
-from ascendtile.reports.terminal.page import run_report
+from ascendtile.reports.terminal.record_view import run_report
 from ascendtile.simulator.record.run import Run
 from ascendtile.tiling import explore
 

@@ -11,8 +11,7 @@ from markupsafe import Markup
 from ...simulator.errors import UsageError
 from ...tiling.results.exploration import Exploration, Found
 from ..facts import texts
-from ..facts.fronts import ONLY_TIME, only_time, other_axis
-from ..facts.scales import spread
+from ..facts.charts import ONLY_TIME, only_time, other_axis, spread
 from .svg import ChartFrame, el, line, spot
 from .writing import Page, Section, render
 

@@ -6,9 +6,8 @@ from markupsafe import Markup
 
 from ...simulator.record.run import Buffer, Launch
 from ..facts import texts
-from ..facts.occupancy import alive_at_peak, over_time, peak_text
-from ..facts.rooflines import UnitRoofline, units
-from ..facts.scales import Scale, spread
+from ..facts.charts import Scale, spread
+from ..facts.launch_figures import UnitRoofline, alive_at_peak, over_time, peak_text, units
 from .svg import ChartFrame, el, line, spot, steps
 from .writing import render
 

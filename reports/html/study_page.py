@@ -11,8 +11,8 @@ from markupsafe import Markup
 from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from ...simulator.precision.metrics import ErrorReport
 from ..facts import texts
-from ..facts.scales import spread
-from ..facts.study_reading import StudySweep, read_study
+from ..facts.charts import spread
+from ..facts.study_json import StudySweep, read_study
 from ..facts.study_rows import (
     colours,
     distinct,

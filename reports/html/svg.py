@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ..facts.scales import Scale, short
+from ..facts.charts import Scale, short
 
 FAR = 1e6  # no coordinate is beyond: figures of a record may be anything
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.record.picking import picked
+from ...simulator.record.files import picked
 from ...simulator.record.run import Launch, Timeline
 from ..facts.texts import clean
 from ..facts.timelines import Lanes, renumbered, sort_lanes, told_part

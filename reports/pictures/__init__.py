@@ -16,13 +16,10 @@ from matplotlib.figure import Figure
 
 from ...simulator.record.run import Run
 from .differences import difference
-from .errors import error_histogram, error_magnitude
 from .explorations import heat_map, pareto
-from .occupancy import occupancy
-from .precision import precision_bars, precision_sweep
-from .rooflines import roofline
+from .precision import error_histogram, error_magnitude, precision_bars, precision_sweep
 from .style import save
-from .timelines import timeline
+from .timelines import occupancy, roofline, timeline
 
 PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
     "run": {
@@ -38,20 +35,9 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
 PAIRS: dict[str, Callable[[Run, Run], Figure]] = {"difference": difference}
 
 __all__ = [
-    "PAIRS",
-    "PICTURES",
-    "difference",
-    "error_histogram",
-    "error_magnitude",
-    "heat_map",
-    "occupancy",
-    "pareto",
-    "precision_bars",
-    "precision_sweep",
-    "roofline",
-    "save",
-    "timeline",
-]
+    "PAIRS", "PICTURES", "difference", "error_histogram", "error_magnitude", "heat_map", "occupancy",
+    "pareto", "precision_bars", "precision_sweep", "roofline", "save", "timeline",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ...simulator.errors import UsageError
 from ...tiling.results.exploration import Exploration
 from ..facts import texts
-from ..facts.fronts import ONLY_TIME, only_time, other_axis
+from ..facts.charts import ONLY_TIME, only_time, other_axis
 from .style import COLOURS, beneath, new_figure, plain_figures, styled
 
 

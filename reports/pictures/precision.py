@@ -1,4 +1,4 @@
-"""Pictures of precision studies: bits by mode with time, and figures over a sweep."""
+"""Pictures of errors: of one run as a histogram and by magnitude, of precision studies bits with time and over a sweep."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from matplotlib.figure import Figure
 
 from ...kernels.study.bench import EXACT, ROUNDED, ModeRow, Study
 from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
 from ..facts import texts
-from ..facts.study_reading import read_study
+from ..facts.charts import named, populated, power
+from ..facts.study_json import read_study
 from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
-from .style import COLOURS, MARKS, below, new_figure, styled
+from .style import COLOURS, MARKS, below, new_figure, plain_figures, styled
 
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:
@@ -89,3 +91,51 @@ def _series(points: Any, name: str, bits: bool) -> dict[str, list[tuple[int, flo
             if math.isfinite(value):
                 out.setdefault(label, {}).setdefault(k, value)
     return {n: list(found.items()) for n, found in out.items()}
+
+
+MOST = 6  # outputs
+
+
+def error_histogram(run: Run) -> Figure:
+    """Elements by octave of their error in ulp, one panel for each output."""
+    shown = [(n, populated(e)) for n, e in list(run.errors.items())[:MOST]]
+    shown = [(n, bars) for n, bars in shown if bars]
+    if not shown:
+        raise UsageError("this run has no errors: it has times only, or nothing to compare")
+    with styled():
+        figure, panels = new_figure(5.2 * len(shown), 3.4, len(shown))
+        for axes, (name, bars) in zip(panels, shown, strict=True):
+            colours = [COLOURS[2] if label == "0" else COLOURS[0] for label, _ in bars]
+            axes.bar(range(len(bars)), [n for _, n in bars], color=colours, width=0.84)
+            every = max(1, len(bars) // 12)
+            labels = [named(label) for label, _ in bars[::every]]
+            axes.set_xticks(range(0, len(bars), every), labels, rotation=45, ha="right")
+            axes.set(yscale="log", xlabel="error from, ulp", ylabel="elements")
+            plain_figures(axes.yaxis)
+            axes.set_title(texts.clean(name, 40))
+            axes.grid(axis="x", visible=False)
+    return figure
+
+
+def error_magnitude(run: Run) -> Figure:
+    """Mean and largest error in ulp by octave of the float64 result, one panel for each output."""
+    shown = [
+        (n, e.places.octaves) for n, e in list(run.errors.items())[:MOST] if e.places and e.places.octaves
+    ]
+    if not shown:
+        raise UsageError("this run does not hold where its errors are")
+    with styled():
+        figure, panels = new_figure(5.2 * len(shown), 3.4, len(shown))
+        for axes, (name, octaves) in zip(panels, shown, strict=True):
+            xs = [o.exponent for o in octaves]
+            sizes = {"largest": [o.max_ulp for o in octaves], "mean": [o.mean_ulp for o in octaves]}
+            for k, (label, values) in enumerate(sizes.items()):
+                axes.plot(xs, values, marker=MARKS[k], color=COLOURS[3 - 3 * k], label=label, markersize=4)
+            axes.set(yscale="log", xlabel="magnitude of the float64 result", ylabel="error, ulp")
+            every = max(1, (xs[-1] - xs[0]) // 8)
+            ticks = range(xs[0], xs[-1] + 1, every)
+            axes.set_xticks(ticks, [power(k) for k in ticks])
+            plain_figures(axes.yaxis)
+            axes.set_title(texts.clean(name, 40))
+            axes.legend()
+    return figure

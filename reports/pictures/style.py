@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ...simulator.errors import UsageError
 from ...simulator.record.files import check_target, write_whole
-from ..facts.scales import Scale, short
+from ..facts.charts import Scale, short
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C7A00", "#6B7280")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")

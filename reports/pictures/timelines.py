@@ -1,15 +1,20 @@
-"""The pipe timeline of a run's dearest launch: one core, a lane for each pipe."""
+"""Pictures of a run's launches: pipes of one core over time, what fills the buffers, and the roofline."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import texts
+from ..facts.charts import spread
+from ..facts.launch_figures import UnitRoofline, over_time, peak_text, units
 from ..facts.timelines import NOTHING, sort_lanes, told_part, told_until
-from .style import COLOURS, PIPES, new_figure, styled
+from .style import COLOURS, MARKS, PIPES, beneath, new_figure, plain_figures, styled
 
 MOST = 6000  # instructions of a lane; neighbours are drawn as one beyond
 
@@ -58,3 +63,69 @@ def _joined(start: np.ndarray, end: np.ndarray) -> list[tuple[float, float]]:
         breaks = np.flatnonzero(start[1:] - end[:-1] > gap)
         start, end = start[np.append(0, breaks + 1)], end[np.append(breaks, len(end) - 1)]
     return [(float(a), float(b - a)) for a, b in zip(start, end, strict=True)]
+
+
+def occupancy(run: Run) -> Figure:
+    """A panel for each buffer whose ledger has steps: stairs of KiB under the capacity."""
+    if not run.launches:
+        raise UsageError("this run has no times, and so no ledger of buffers")
+    launch = max(run.launches, key=lambda x: x.time_us)
+    found = [(n, b, *over_time(launch, b)) for n, b in launch.buffers.items() if b.peak_bytes > 0 and b.steps]
+    if not found:
+        raise UsageError(f"{launch.kernel[:60]} uses no buffer")
+    with styled():
+        figure, panels = new_figure(7.0, 2.4 * len(found), rows=len(found))
+        for axes, (name, b, points, axis) in zip(panels, found, strict=True):
+            xs, ys = [c for c, _ in points], [size / 1024 for _, size in points]
+            axes.fill_between(xs, ys, step="post", color=COLOURS[0], alpha=0.25, linewidth=0)
+            axes.step(xs, ys, where="post", color=COLOURS[0], linewidth=1.2)
+            axes.axhline(b.capacity_bytes / 1024, color=COLOURS[3], linewidth=1.3, linestyle=(0, (5, 3)))
+            end = (xs[-1], b.capacity_bytes / 1024)
+            axes.annotate("capacity", end, ha="right", va="bottom", fontsize=8.5, color=COLOURS[3])
+            top = max(b.capacity_bytes, b.peak_bytes) / 1024 * 1.14
+            axes.set(xlabel=axis, ylabel="KiB in use", ylim=(0, top))
+            title = f"{texts.clean(launch.kernel, 40)}: {texts.clean(name, 20)}, {peak_text(b)}"
+            axes.set_title(title, fontsize="medium")
+    return figure
+
+
+GIGA = 1e9  # figures are in G operations per s
+
+
+def roofline(run: Run) -> Figure:
+    """A panel for each unit that computes: peaks, slopes of the paths to memory, and where the run stands under each."""
+    if not run.launches:
+        raise UsageError("this run has no times, and so no roofline")
+    launch = max(run.launches, key=lambda x: x.time_us)
+    found = units(launch)
+    if not found:
+        raise UsageError(f"{launch.kernel[:60]} computes on no unit: it only moves data")
+    with styled():
+        figure, panels = new_figure(5.6 * len(found), 4.8, len(found))
+        for axes, u in zip(panels, found, strict=True):
+            _panel(axes, u)
+            axes.set_title(
+                f"{texts.clean(launch.kernel, 40)}, {u.name} unit: {texts.percent(u.reached)} of its peak"
+            )
+    return figure
+
+
+def _panel(axes: Axes, u: UnitRoofline) -> None:
+    top = max(u.peaks.values(), default=u.gops)
+    xs = spread([*(top / v.gb_per_s for v in u.levels), *(v.intensity for v in u.levels)], log=True, room=0.2)
+    for kind, peak in u.peaks.items():
+        axes.axhline(peak, color="#3a4149", linewidth=1.2)
+        axes.annotate(f"peak {kind}", (xs[1], peak), ha="right", va="bottom", fontsize=8.5, color="#3a4149")
+    for k, v in enumerate(u.levels):
+        ridge = min(top / v.gb_per_s, xs[1])
+        axes.plot([xs[0], ridge], [xs[0] * v.gb_per_s, ridge * v.gb_per_s], color=COLOURS[k], linewidth=1.6)
+        label = f"{v.name}: {texts.percent(v.used)} used"
+        shape: Any = {"color": COLOURS[k], "markersize": 8, "markeredgecolor": "white", "zorder": 3}
+        axes.plot([v.intensity], [u.gops], MARKS[k], label=label, **shape)
+    axes.axhline(u.gops, color="#5b636d", linewidth=0.9, linestyle=(0, (4, 3)))
+    low = min(u.gops, *(v.gb_per_s * xs[0] * 3 for v in u.levels)) if u.levels else u.gops
+    axes.set(xscale="log", yscale="log", xlim=xs, ylim=(low / 2, top * 1.8))
+    axes.set(xlabel="operations per byte (padding of tiles included)", ylabel="operations per s")
+    plain_figures(axes.xaxis)
+    plain_figures(axes.yaxis, GIGA)
+    beneath(axes, 2)

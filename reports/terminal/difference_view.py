@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...simulator.precision.metrics import json_value
-from ...simulator.record.picking import picked
+from ...simulator.record.files import picked
 from ...simulator.record.run import Run
 from ..facts import facts, texts
 from ..facts.differences import FigurePair, RunDifference

@@ -133,7 +133,9 @@ def _types(row: ModeRow, name: str) -> str:
 def _judged(row: ModeRow, name: str) -> list[str]:
     errors = row.errors[name]
     bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
-    lost = [_short(n) for n in (errors[EXACT].overflow, errors[EXACT].nan_mismatch)]
+    lost = [
+        (str(n) if n < 100_000 else f"{n:.0e}") for n in (errors[EXACT].overflow, errors[EXACT].nan_mismatch)
+    ]
     return [*bits, *lost, *(_verdicts(row, name, golden) for golden in GOLDENS)]
 
 
@@ -142,10 +144,6 @@ def _verdicts(row: ModeRow, name: str, golden: str) -> str:
         return "-"
     found = {v.rule: {True: "yes", False: "no", None: "-"}[v.passed] for v in row.verdicts[name][golden]}
     return "/".join(found.get(rule, "-") for rule in RULES)
-
-
-def _short(n: int) -> str:
-    return str(n) if n < 100_000 else f"{n:.0e}"
 
 
 # Heading, what it shows of an error report.

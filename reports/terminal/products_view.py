@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...simulator.products import Figure, Product
-from ...simulator.record.picking import picked
+from ...simulator.record.files import picked
 from .console import PAGE_WIDTH
 
 COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")

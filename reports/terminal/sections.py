@@ -1,6 +1,6 @@
 """The sections of the page of one run, each a function from Run to renderables; a section without facts is empty.
 
-Every line is at most 80 columns wide. `page.py` puts the sections together.
+Every line is at most 80 columns wide. `record_view.py` puts the sections together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
-from ..facts.occupancy import alive_at_peak
+from ..facts.launch_figures import alive_at_peak
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ...kernels.validation import Group, Result, Validation
 from ...simulator.precision.metrics import json_value
-from ...simulator.record.picking import picked
+from ...simulator.record.files import picked
 from ..facts.texts import clean
 from .sections import folding
 

@@ -70,7 +70,7 @@ def select(run: Run, window_us: tuple[float, float] | None = None, limit: int = 
         if part is not None:
             every.append(part)
         begins += launch.time_us
-    found = [_inside(part, low, high) for part in every]
+    found = [_keep(part, np.flatnonzero((part.end >= low) & (part.start < high))) for part in every]
     inside, recorded = (sum(len(p.rows) for p in parts) for parts in (found, every))
     if not inside:
         raise UsageError(_nothing(run, every, low, high))
@@ -146,10 +146,6 @@ def _part(number: int, launch: Launch, begins: float) -> TracePart | None:
     title = f"launch {number} {clean(launch.kernel, 120)}"
     told = zero + (launch.cycles if until is None else until) * per_cycle
     return TracePart(number, launch, t, order, start[order], end[order], zero, per_cycle, told, title)
-
-
-def _inside(part: TracePart, low: float, high: float) -> TracePart:
-    return _keep(part, np.flatnonzero((part.end >= low) & (part.start < high)))
 
 
 def _first(parts: list[TracePart], limit: int) -> tuple[TracePart, ...]:

@@ -1,8 +1,13 @@
-"""Boxes of memory to tiles and back: allocation around the loops of `_copy.pyx`."""
+"""Boxes of memory to tiles and back: allocation around the loops of `_copy.pyx`; and additions that wait.
+
+Additions to memory wait until their programs have ended, so that they come in the order of the programs. Programs that run
+at once reach their additions iteration by iteration, not one program after the other, and rounding makes the order matter.
+Where nothing else depends on it (`order.find_order`), tiles are kept and added in the end.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,3 +84,29 @@ def _bytes(window: np.ndarray | None) -> np.ndarray:
 
 def _move_kind(dtype: DType) -> int:
     return _MOVE.get(dtype.name, _MOVE_BYTES[dtype.itemsize])
+
+
+class _Addition(NamedTuple):
+    tensor: Tensor
+    region: AccessRegion
+    tile: np.ndarray  # (P or 1, *shape)
+
+
+class WaitingAdds:
+    """Additions of the programs that run at once."""
+
+    def __init__(self) -> None:
+        self.of_program: dict[int, list[tuple[_Addition, int]]] = {}
+
+    def keep(self, tensor: Tensor, region: AccessRegion, tile: np.ndarray, programs: np.ndarray) -> None:
+        """Boxes of memory, checked before, to which `programs` add a tile each."""
+        addition = _Addition(tensor, region, tile)
+        for lane, number in enumerate(programs.tolist()):
+            self.of_program.setdefault(number, []).append((addition, lane))
+
+    def make(self, programs: np.ndarray) -> None:
+        """Add what waits, program by program in the order given, each in the order of its own."""
+        for number in programs.tolist():
+            for x, lane in self.of_program.pop(number, ()):
+                row = lane if len(x.tile) > 1 else 0
+                write(x.tensor, x.region.of_program(lane), x.tile[row : row + 1], adding=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,33 @@ from ..ir.program import Op, Program, Value
 from ..precision.dtypes import DType
 from ..units import vector
 from ..units._elementwise import has_subnormals
+from ..units.vector import Numerics
 from . import copies as copy
 from . import gather_scatter as discrete
-from .context import ValueContext, transposed_operands
+from .copies import WaitingAdds
 from .masked import MaskedLanes
 from .printing import print_values
 from .races import StoreWatch
-from .waiting_adds import WaitingAdds
+
+
+class ValueContext(NamedTuple):
+    """transposed: permutations (by id) that need no copy, see `transposed_operands`."""
+
+    interpreter: InterpreterState
+    numerics: Numerics
+    transposed: frozenset[int]
+
+
+def transposed_operands(program: Program) -> frozenset[int]:
+    """Permutations (by id) whose tiles are operands of products and nothing else."""
+    uses: dict[int, set[bool]] = {}
+    yields = {v.id for op in program.walk() for r in op.regions for v in r.yields}
+    for op in program.walk():
+        for i, v in enumerate(op.args):
+            if v is not None:
+                uses.setdefault(v.id, set()).add(op.kind == "dot" and i < 2)
+    tiles = [(op.id, op.results[0].id) for op in program.of_kind("permute")]
+    return frozenset(number for number, v in tiles if uses.get(v) == {True} and v not in yields)
 
 
 class NumpyBackend(Backend):

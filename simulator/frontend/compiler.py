@@ -49,7 +49,6 @@ class Scope(Control):
         self.env = env
         self.depth = depth
         self.caller = caller
-        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes: iterations of an unrolled loop ask again
         self.loops = 0
 
     # -- errors and places -------------------------------------------------------------------------------------------
@@ -59,12 +58,7 @@ class Scope(Control):
 
     def place(self, node: ast.AST) -> Loc:
         """Where a node of this function stands, and for a helper, where it is called."""
-        if self.caller is None:
-            return self.source.loc(node)
-        found = self.places.get(node)
-        if found is None:
-            found = self.places[node] = self.source.loc(node, self.fn.name, self.caller)
-        return found
+        return self.source.loc(node, self.fn.name, self.caller)
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -304,7 +298,6 @@ def compile_kernel(fn: Kernel, types: dict[str, AnyType], constants: dict[str, A
     )
     program.split_builtins = b.split_builtins
     program.only_elsewhere = b.only_elsewhere
-    program.finish()
     if b.has_buffers:
         program.buffers = buffers.name_contents(program, b.buffer_names)
     fuse.fuse_accumulators(program)

@@ -60,6 +60,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 _NOT_LOCAL = object()
 _AS_IT_IS = {Value, int, float, bool, str, tuple, type(None)}  # what most local names hold
 COMPILE_TIME = (bool, int, float, str, tuple, ty.DType)  # what a constexpr may hold
+_FROM_OUTSIDE = (*COMPILE_TIME, Kernel)  # what a name from outside of the kernel may
 
 
 Method = Callable[[Any, Any], Any]
@@ -101,21 +102,21 @@ class Expressions(ABC):
     def ternary(self, node: ast.IfExp) -> Any: ...
 
     def expr(self, node: ast.expr) -> Any:
-        b, kind = self.b, type(node)
-        b.scope, b.node = self, node  # as `at`
+        kind = type(node)
         if kind is ast.Name:
             x = self.env.get(node.id, _NOT_LOCAL)  # type: ignore[attr-defined]
             if type(x) in _AS_IT_IS:
                 return x
+        elif kind is ast.Constant:
+            return node.value  # type: ignore[attr-defined]
+        b = self.b
+        b.scope, b.node = self, node  # as `at`
         method = self.methods.get(kind) or method_of(self.methods, type(self), "ex", kind)
         if method is None:
             raise self.error(
                 f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
             )
         return method(self, node)
-
-    def ex_Constant(self, node: ast.Constant) -> Any:
-        return node.value
 
     def ex_Name(self, node: ast.Name) -> Any:
         x = self.env.get(node.id, _NOT_LOCAL)
@@ -139,13 +140,13 @@ class Expressions(ABC):
     def checked_global(self, x: Any, node: ast.Name) -> Any:
         """A name from outside of the kernel: constants must be simple, since they are frozen at compile time."""
         given, x = x, unwrap(x)
-        if isinstance(x, Builtin | ModuleType):
+        if isinstance(x, (Builtin, ModuleType)):
             return x
-        if x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | Kernel):
+        if x is None or isinstance(x, _FROM_OUTSIDE):
             self.at(node)
             capture_global(self.b, self.fn, node.id, given, x)
             return x
-        if isinstance(x, Builtin | type) or callable(x) or hasattr(x, "__dict__"):
+        if callable(x) or hasattr(x, "__dict__"):
             return x
         raise self.error(
             f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node
@@ -285,9 +286,10 @@ class Expressions(ABC):
         return out
 
     def compare(self, op: ast.cmpop, a: Any, b: Any, node: ast.AST) -> Any:
-        if isinstance(op, ast.Is | ast.IsNot):
-            return (unwrap(a) is unwrap(b)) == isinstance(op, ast.Is)
-        if isinstance(op, ast.In | ast.NotIn):
+        kind = type(op)
+        if kind in (ast.Is, ast.IsNot):
+            return (unwrap(a) is unwrap(b)) == (kind is ast.Is)
+        if kind in (ast.In, ast.NotIn):
             if isinstance(a, Value):
                 raise self.error(
                     "`in` needs a compile-time value on its left; compare one by one: (x == a) | (x == b)",
@@ -295,14 +297,14 @@ class Expressions(ABC):
                 )
             if not isinstance(b, tuple | list | str | range) or any(isinstance(e, Value) for e in b):
                 raise self.error("`in` needs a tuple of compile-time values on its right", node)
-            return (a in b) == isinstance(op, ast.In)
+            return (a in b) == (kind is ast.In)
         if not isinstance(a, Value) and not isinstance(b, Value):
             return self.guard(_python_compare, node, op, a, b)
-        if isinstance(op, ast.Eq | ast.NotEq) and (
+        if kind in (ast.Eq, ast.NotEq) and (
             a is None or b is None or isinstance(a, str) or isinstance(b, str)
         ):
-            return isinstance(op, ast.NotEq)
-        return self.guard(self.b.compare, node, _COMPARE[type(op)], a, b)
+            return kind is ast.NotEq
+        return self.guard(self.b.compare, node, _COMPARE[kind], a, b)
 
     def ex_IfExp(self, node: ast.IfExp) -> Any:
         return self.ternary(node)

@@ -53,31 +53,23 @@ def find_outside(
     int64_t elements,
 ):
     """First program whose box leaves [0, elements), or -1; an empty box touches nothing."""
-    cdef Py_ssize_t p, k, sp, lp, hp
-    cdef Py_ssize_t found = -1
-    cdef int64_t low, high, first, last, s
-    cdef bint empty
+    cdef Py_ssize_t p, k, sp, lp, hp, found = -1
+    cdef int64_t low = 0, high = 0, first, last, s
+    cdef bint empty = False, differ = strides.shape[0] > 1 or lows.shape[0] > 1 or highs.shape[0] > 1
     with nogil:
         for p in range(starts.shape[0]):
-            sp = p if strides.shape[0] > 1 else 0
-            lp = p if lows.shape[0] > 1 else 0
-            hp = p if highs.shape[0] > 1 else 0
-            low = high = starts[p]
-            empty = False
-            for k in range(5):
-                first = lows[lp, k]
-                last = highs[hp, k] - 1
-                if last < first:
-                    empty = True
-                    break
-                s = strides[sp, k]
-                if s >= 0:
-                    low += s * first
-                    high += s * last
-                else:
-                    low += s * last
-                    high += s * first
-            if not empty and (low < 0 or high >= elements):
+            if differ or p == 0:
+                sp = p if strides.shape[0] > 1 else 0
+                lp = p if lows.shape[0] > 1 else 0
+                hp = p if highs.shape[0] > 1 else 0
+                low = high = 0
+                empty = False
+                for k in range(5):
+                    first, last, s = lows[lp, k], highs[hp, k] - 1, strides[sp, k]
+                    empty = empty or last < first
+                    low += min(s * first, s * last)
+                    high += max(s * first, s * last)
+            if not empty and (starts[p] + low < 0 or starts[p] + high >= elements):
                 found = p
                 break
     return found

@@ -75,7 +75,7 @@ class Flow(InterpreterState):
             raise DataDependentError(
                 f"{place(op)}: a loop bound depends on loaded data, which this run does not have"
             )
-        if np.any(np.asarray(step) == 0):
+        if step == 0 if isinstance(step, int) else not step.all():
             site = self.site(op)
             raise site.error(f"the step of the range is zero in {site.program(self.first_program(step, 0))}")
         trip_counts = trip_count_of(lower, upper, step)
@@ -113,8 +113,7 @@ class Flow(InterpreterState):
         finished: list[tuple[np.ndarray, list[Any]]] = []
         index = np.arange(count)
         done = 0
-        for stop in np.unique(trip_counts):
-            stop = int(stop)
+        for stop in sorted(set(trip_counts.tolist())):
             if stop > done:
                 carried = self.group_iterations(op, frame, index, lower, step, done, stop, carried, count)
                 done = stop

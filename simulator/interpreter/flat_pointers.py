@@ -104,7 +104,7 @@ class Known:
         self.tensors = sorted(self.given, key=_bytes)
         self.searched = False
 
-    def home(self, low: Any, high: Any) -> np.ndarray:
+    def holders(self, low: Any, high: Any) -> np.ndarray:
         """For runs of bytes [low, high): the smallest known tensor that holds all of each, as a number; -1 for none."""
         low, high = np.atleast_1d(low), np.atleast_1d(high)
         found = self._look(low, high)
@@ -127,10 +127,10 @@ class Known:
             return p
         size = p.tensor.dtype.itemsize
         at = np.atleast_1d(np.asarray(p.offsets)) * size
-        home = self.home(at, at + size)
-        if (home != home[0]).any() or home[0] == _UNKNOWN:
+        holder = self.holders(at, at + size)
+        if (holder != holder[0]).any() or holder[0] == _UNKNOWN:
             return p
-        tensor = self.tensors[home[0]]
+        tensor = self.tensors[holder[0]]
         rivals = sum(
             t.address < int(at.max()) + size and t.address + _bytes(t) > int(at.min()) for t in self.tensors
         )
@@ -151,14 +151,14 @@ class Known:
             return
         low, high, some = _extents(p.offsets, mask, len(numbers))
         size = p.tensor.dtype.itemsize
-        home = self.home(low * size, high * size)
-        self._check(home, some, low * size, numbers, what, site)
-        home = np.where(some, home, home[np.argmax(some)] if some.any() else 0)
-        for k in np.unique(home):
+        holder = self.holders(low * size, high * size)
+        self._check(holder, some, low * size, numbers, what, site)
+        holder = np.where(some, holder, holder[np.argmax(some)] if some.any() else 0)
+        for k in np.unique(holder):
             if k == _UNKNOWN or not self.tensors:
                 continue
-            index = np.flatnonzero(home == k)
-            whole = len(index) == len(home)
+            index = np.flatnonzero(holder == k)
+            whole = len(index) == len(holder)
             mine = p if whole else p.take(index)
             yield (
                 (None if whole else index),
@@ -174,21 +174,21 @@ class Known:
         if isinstance(chosen, np.ndarray) and chosen.ndim == 1:
             chosen = chosen.reshape(-1, *(1,) * (p.offsets.ndim - 1))
         at, chosen = np.broadcast_arrays(p.offsets, chosen)
-        home = self.home(at.reshape(-1) * size, (at.reshape(-1) + 1) * size).reshape(at.shape)
+        holder = self.holders(at.reshape(-1) * size, (at.reshape(-1) + 1) * size).reshape(at.shape)
         row = np.broadcast_to(np.arange(at.shape[0]).reshape(-1, *(1,) * (at.ndim - 1)), at.shape)
         flat = numbers[row.reshape(-1)] if at.shape[0] > 1 else np.full(at.size, numbers[0])
-        self._check(home.reshape(-1), chosen.reshape(-1), at.reshape(-1) * size, flat, what, site)
-        for k in np.unique(home[chosen]):
-            yield None, _inside(Pointers(p.tensor, at), self.tensors[k]), chosen & (home == k)
+        self._check(holder.reshape(-1), chosen.reshape(-1), at.reshape(-1) * size, flat, what, site)
+        for k in np.unique(holder[chosen]):
+            yield None, _inside(Pointers(p.tensor, at), self.tensors[k]), chosen & (holder == k)
 
     def _check(
-        self, home: np.ndarray, some: np.ndarray, at: np.ndarray, numbers: np.ndarray, what: str, site: Site
+        self, holder: np.ndarray, some: np.ndarray, at: np.ndarray, numbers: np.ndarray, what: str, site: Site
     ) -> None:
-        bad = (home == _UNKNOWN) & some
+        bad = (holder == _UNKNOWN) & some
         if not bad.any():
             return
         i = int(np.argmax(bad))
-        address, program = int(at[i]), int(numbers[i if len(home) > 1 else 0])
+        address, program = int(at[i]), int(numbers[i if len(holder) > 1 else 0])
         near = [t for t in self.tensors if t.address <= address < t.address + _bytes(t)]
         last = (
             f"; {near[-1].name!r} ends {near[-1].address + _bytes(near[-1]) - address} bytes later"

@@ -130,11 +130,7 @@ class Indexing(InterpreterState):
         base = p.offsets
         if isinstance(o, Opaque) or isinstance(base, Opaque):
             out: Any = OPAQUE
-        elif (
-            isinstance(base, Affine)
-            and isinstance(o, Affine)
-            and symbolic.inside(o, *ty.limits(op.operand(1).number))
-        ):
+        elif isinstance(base, Affine) and isinstance(o, Affine) and self.fits(o, op.operand(1)):
             out = symbolic.affine_binary("add", base, o)
         elif op.results[0].shape == ():
             out = base + o
@@ -152,16 +148,17 @@ class Indexing(InterpreterState):
         frame.values[op.results[0].id] = out
 
     def symbolic_binary(self, op: Op, a: Any, b: Any) -> Any:
-        r = op.results[0]
-        if op.name not in symbolic.INTEGER:
-            return OPAQUE if not r.shape and (isinstance(a, Opaque) or isinstance(b, Opaque)) else None
-        if isinstance(a, Affine) and isinstance(b, Affine):
+        r, known = op.results[0], op.name in symbolic.INTEGER
+        if not r.shape:
+            if isinstance(a, Opaque) or isinstance(b, Opaque):
+                return OPAQUE
+            exact = known and r.dtype.is_int() and r.dtype != ty.uint64
+            return self.scalar_binary(op, a, b) if exact else None
+        if known and isinstance(a, Affine) and isinstance(b, Affine):
             return self.index_binary(op, a, b)
-        if isinstance(a, Box) and isinstance(b, Box):
-            return symbolic.box_and(a, b) if op.name == "and" else None
-        if r.shape or isinstance(a, Opaque) or isinstance(b, Opaque) or not r.dtype.is_int():
-            return OPAQUE if not r.shape and (isinstance(a, Opaque) or isinstance(b, Opaque)) else None
-        return None if r.dtype == ty.uint64 else self.scalar_binary(op, a, b)
+        if op.name == "and" and isinstance(a, Box) and isinstance(b, Box):
+            return symbolic.box_and(a, b)
+        return None
 
     def index_binary(self, op: Op, a: Affine, b: Affine) -> Affine | None:
         """On index tiles; of two tiles that are one number per program, on those numbers."""
@@ -197,12 +194,8 @@ class Indexing(InterpreterState):
 
     def index_compare(self, op: Op, a: Affine, b: Affine) -> Box | None:
         """A box, unless an element does not fit its type: what wraps is compared element by element."""
-        limits = ty.limits(op.operand(0).number)
-        return (
-            symbolic.affine_compare(op.name, a, b)
-            if symbolic.inside(a, *limits) and symbolic.inside(b, *limits)
-            else None
-        )
+        fit = self.fits(a, op.operand(0)) and self.fits(b, op.operand(0))
+        return symbolic.affine_compare(op.name, a, b) if fit else None
 
     def scalar_compare(self, op: Op, a: Any, b: Any) -> Any:
         if isinstance(a, Opaque) or isinstance(b, Opaque):
@@ -219,12 +212,20 @@ class Indexing(InterpreterState):
             self.dense_op(op, frame)
         elif v.is_pointer or r.is_pointer:
             frame.values[r.id] = self.pointer_cast(op, x)
-        elif isinstance(x, Affine) and r.static.kind == "affine" and _keeps(x, v, r):
+        elif isinstance(x, Affine) and r.static.kind == "affine" and self.keeps(x, v, r):
             frame.values[r.id] = x
         elif r.shape == () and r.dtype.is_int() and v.dtype.is_int() and not isinstance(x, Opaque):
             frame.values[r.id] = self.scalar_int_cast(x, r.number)
         else:
             self.dense_op(op, frame)
+
+    def keeps(self, x: Affine, source: Value, target: Value) -> bool:
+        """Whether an index tile stays one in another integer type: what wraps in the first is no longer affine."""
+        return target.number.bits <= source.number.bits or self.fits(x, source)
+
+    def fits(self, x: Affine, v: Value) -> bool:
+        """Whether no element of an index tile wraps in the type of its value."""
+        return symbolic.inside(x, *ty.limits(v.number))
 
     def pointer_cast(self, op: Op, x: Any) -> Any:
         """Between integers and pointers, and between pointers to different types."""
@@ -296,11 +297,6 @@ class Indexing(InterpreterState):
             )
             x = scalar_from_dense(x, target.is_bool()) if not r.shape and target.is_int() else x
         frame.values[r.id] = x
-
-
-def _keeps(x: Affine, source: Value, target: Value) -> bool:
-    """Whether an index tile stays one in another integer type: what wraps in the first is no longer affine."""
-    return target.number.bits <= source.number.bits or symbolic.inside(x, *ty.limits(source.number))
 
 
 def stretch_box(x: Box, old: tuple[int, ...], new: tuple[int, ...]) -> Box:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from ..precision.dtypes import DType
-from ..products.vocabulary import OPS as ROWS
+from ..products.spec import OPS as ROWS
 from ..units.vector import Numerics, UnitFunction
 from .program import Op
 

@@ -49,14 +49,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..precision.dtypes import DType
 from .types import AnyType, PointerType
 
 
-@dataclass(frozen=True)
-class Loc:
+class Loc(NamedTuple):
     """Place in a source file: 1-based line, 0-based column; inside of a helper also the place of its call."""
 
     file: str

@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ..errors import CompileError
@@ -25,50 +26,55 @@ class Source:
     @staticmethod
     def of(fn: Callable[..., Any]) -> Source:
         try:
-            raw, first = inspect.getsourcelines(fn)
-        except (OSError, TypeError, SyntaxError):
+            lines, above = inspect.findsource(inspect.unwrap(fn))
+        except (OSError, TypeError):
             raise CompileError(
                 f"the source of {getattr(fn, '__name__', fn)!r} cannot be read: a kernel must be defined in a file "
                 "(or a notebook cell), not in exec() or at the interactive prompt"
             ) from None
-        tree, header = _first_statement(raw)
+        tree, header = _first_statement(lines[above:])
         if not isinstance(tree, ast.FunctionDef):
             raise CompileError(
-                f"{inspect.getsourcefile(fn)}:{first}: {fn.__name__}: only plain functions can be kernels "
+                f"{inspect.getsourcefile(fn)}:{above + 1}: {fn.__name__}: only plain functions can be kernels "
                 "(no lambda, no async)"
             )
         file = inspect.getsourcefile(fn) or "<kernel>"
-        return Source(file, first, [r.rstrip("\r\n") for r in raw], first - 1 - header, tree)
+        shown = [r.rstrip("\r\n") for r in lines[above : above + (tree.end_lineno or 0) - header]]
+        return Source(file, above + 1, shown, above - header, tree)
 
     def loc(self, node: ast.AST, helper: str = "", caller: Loc | None = None) -> Loc:
-        """Place of a node."""
-        if caller is None:
-            found: Loc | None = node.__dict__.get("place")  # every compilation of the kernel asks again
-            if found is None:
-                found = node.__dict__["place"] = self._loc(node, helper, None)
-            return found
-        return self._loc(node, helper, caller)
+        """Place of a node; of a helper's, with where it is called."""
+        found: Loc | None = node.__dict__.get("place")  # every compilation of the kernel asks again
+        if found is None:
+            found = node.__dict__["place"] = self._loc(node)
+        return found if caller is None else Loc(found.file, found.line, found.column, helper, caller)
 
-    def _loc(self, node: ast.AST, helper: str, caller: Loc | None) -> Loc:
+    def _loc(self, node: ast.AST) -> Loc:
         """The tree counts columns in bytes, the message in characters."""
         line = node.lineno + self.shift  # type: ignore[attr-defined]
         column = node.col_offset  # type: ignore[attr-defined]
         text = self.lines[line - self.first_line]
         if not text.isascii():
             column = len(text.encode()[:column].decode(errors="replace"))
-        return Loc(self.file, line, column, helper, caller)
+        return Loc(self.file, line, column)
 
 
-def _first_statement(raw: list[str]) -> tuple[ast.stmt | None, int]:
-    """The function and the number of lines put above it: an indented one is parsed under an `if`.
+def _first_statement(lines: list[str]) -> tuple[ast.stmt | None, int]:
+    """The function that lines begin with, and the number of lines put above it: an indented one is parsed under an `if`.
 
-    So columns stay those of the file, and a comment or a text that is indented less does no harm.
+    So columns stay those of the file, and a comment or a text that is indented less does no harm. It ends before a line that
+    is indented no more than its first one; where such a line is within brackets or a text, what is before it does not parse.
     """
-    indented = raw[0][:1] in (" ", "\t")
-    try:
-        first = ast.parse(("if 1:\n" if indented else "") + "".join(raw)).body[0]
-    except SyntaxError:
-        return None, 0
-    if not indented:
-        return first, 0
-    return (first.body[0] if isinstance(first, ast.If) else None), 1
+    indent = _indent(lines[0])
+    ends = (k for k, x in enumerate(lines) if k and _indent(x) <= indent and x.strip()[:1] not in ("", "#"))
+    for end in chain(ends, (len(lines),)):
+        try:
+            first = ast.parse(("if 1:\n" if indent else "") + "".join(lines[:end])).body[0]
+        except SyntaxError:
+            continue
+        return (first.body[0], 1) if indent and isinstance(first, ast.If) else (first, 0)
+    return None, 0
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

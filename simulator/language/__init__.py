@@ -1,7 +1,7 @@
 """The builtins of the kernel language: `import ascendtile.simulator.language as tl`. Names and meaning: triton.language.
 
 Each family is one file; the docstring of a builtin gives shapes, dtypes and allowed values. A new one is one function
-under `@builtin` in the file of its family, listed here.
+under `@builtin` in the file of its family, named in its `__all__`.
 """
 
 import builtins as _builtins
@@ -34,117 +34,17 @@ from ..precision.dtypes import uint64 as uint64
 from ..precision.dtypes import void as void
 from . import extra as extra
 from . import math as math
-from .atomics import atomic_add as atomic_add
-from .atomics import atomic_and as atomic_and
-from .atomics import atomic_cas as atomic_cas
-from .atomics import atomic_max as atomic_max
-from .atomics import atomic_min as atomic_min
-from .atomics import atomic_or as atomic_or
-from .atomics import atomic_xchg as atomic_xchg
-from .atomics import atomic_xor as atomic_xor
-from .creation import arange as arange
-from .creation import cast as cast
-from .creation import dtype as dtype
-from .creation import full as full
-from .creation import get_int_dtype as get_int_dtype
-from .creation import to_tensor as to_tensor
-from .creation import zeros as zeros
-from .creation import zeros_like as zeros_like
-from .debugging import device_assert as device_assert
-from .debugging import device_print as device_print
-from .debugging import static_assert as static_assert
-from .debugging import static_print as static_print
-from .descriptors import load_tensor_descriptor as load_tensor_descriptor
-from .descriptors import make_tensor_descriptor as make_tensor_descriptor
-from .descriptors import store_tensor_descriptor as store_tensor_descriptor
-from .hints import assume as assume
-from .hints import condition as condition
-from .hints import debug_barrier as debug_barrier
-from .hints import inline_asm_elementwise as inline_asm_elementwise
-from .hints import max_constancy as max_constancy
-from .hints import max_contiguous as max_contiguous
-from .hints import multiple_of as multiple_of
-from .indexing import where as where
+from .creation import *
+from .descriptors import *
+from .hints import *
+from .iterators import *
 from .iterators import range_builtin as _range
-from .iterators import static_range as static_range
-from .linear import dot as dot
-from .mathematics import PropagateNan as PropagateNan
-from .mathematics import abs as abs
-from .mathematics import add as add
-from .mathematics import cdiv as cdiv
-from .mathematics import ceil as ceil
-from .mathematics import clamp as clamp
-from .mathematics import cos as cos
-from .mathematics import div_rn as div_rn
-from .mathematics import erf as erf
-from .mathematics import exp as exp
-from .mathematics import exp2 as exp2
-from .mathematics import fdiv as fdiv
-from .mathematics import floor as floor
-from .mathematics import fma as fma
-from .mathematics import log as log
-from .mathematics import log2 as log2
-from .mathematics import maximum as maximum
-from .mathematics import minimum as minimum
-from .mathematics import mul as mul
-from .mathematics import rsqrt as rsqrt
-from .mathematics import sigmoid as sigmoid
-from .mathematics import sin as sin
-from .mathematics import softmax as softmax
-from .mathematics import sqrt as sqrt
-from .mathematics import sqrt_rn as sqrt_rn
-from .mathematics import sub as sub
-from .mathematics import umulhi as umulhi
-from .memory import advance as advance
-from .memory import load as load
-from .memory import make_block_ptr as make_block_ptr
-from .memory import store as store
-from .programs import num_programs as num_programs
-from .programs import program_id as program_id
-from .random import pair_uniform_to_normal as pair_uniform_to_normal
-from .random import philox as philox
-from .random import philox_impl as philox_impl
-from .random import rand as rand
-from .random import rand4x as rand4x
-from .random import randint as randint
-from .random import randint4x as randint4x
-from .random import randn as randn
-from .random import randn4x as randn4x
-from .random import uint_to_uniform_float as uint_to_uniform_float
-from .reduction import argmax as argmax
-from .reduction import argmin as argmin
-from .reduction import associative_scan as associative_scan
-from .reduction import bitonic_merge as bitonic_merge
-from .reduction import cumprod as cumprod
-from .reduction import cumsum as cumsum
-from .reduction import histogram as histogram
-from .reduction import max as max
-from .reduction import min as min
-from .reduction import reduce as reduce
-from .reduction import reduce_or as reduce_or
-from .reduction import sort as sort
-from .reduction import sum as sum
-from .reduction import topk as topk
-from .reduction import xor_sum as xor_sum
-from .scaled import dot_scaled as dot_scaled
-from .shapes import broadcast as broadcast
-from .shapes import broadcast_to as broadcast_to
-from .shapes import cat as cat
-from .shapes import expand_dims as expand_dims
-from .shapes import flip as flip
-from .shapes import gather as gather
-from .shapes import interleave as interleave
-from .shapes import join as join
-from .shapes import map_elementwise as map_elementwise
-from .shapes import permute as permute
-from .shapes import ravel as ravel
-from .shapes import reshape as reshape
-from .shapes import split as split
-from .shapes import squeeze as squeeze
-from .shapes import swizzle2d as swizzle2d
-from .shapes import trans as trans
-from .shapes import unsqueeze as unsqueeze
-from .shapes import view as view
+from .linear import *
+from .mathematics import *
+from .memory import *
+from .random import *
+from .reduction import *
+from .shapes import *
 
 # Triton's bound on the elements of a tile; here a tile is as large as its buffer.
 TRITON_MAX_TENSOR_NUMEL = 1048576

@@ -11,6 +11,8 @@ from ..ir.program import Value
 from ..ir.types import PointerType
 from ..precision.dtypes import ALL, DType, from_name, int1, integer
 
+__all__ = ["arange", "cast", "dtype", "full", "get_int_dtype", "to_tensor", "zeros", "zeros_like"]
+
 
 class _ElementTypes(type):
     """`dtype("fp32")` gives the type of that name; `isinstance(x, dtype)` asks whether x is an element type."""

@@ -12,6 +12,8 @@ from ..ir.building.registry import Builder, Builtin, builtin, named, unwrap
 from ..ir.program import Value
 from ..precision import dtypes as ty
 
+__all__ = ["load_tensor_descriptor", "make_tensor_descriptor", "store_tensor_descriptor"]
+
 
 @builtin
 def make_tensor_descriptor(

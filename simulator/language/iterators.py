@@ -1,4 +1,4 @@
-"""Loops: `range` (a loop of the program) and `static_range` (unrolled at compile time)."""
+"""Which program this is, and loops: `range` (a loop of the program) and `static_range` (unrolled at compile time)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Any
 
 from ..ir.building.ranges import DynamicRange, StaticRange
 from ..ir.building.registry import OF_PYTHON, Builder, builtin
+from ..ir.program import Value
+
+__all__ = ["num_programs", "program_id", "static_range"]
 
 
 @builtin(name="range")
@@ -46,3 +49,15 @@ OF_PYTHON[range] = range_builtin
 def static_range(b: Builder, *bounds: int) -> StaticRange:
     """A loop that is unrolled: its variable is a compile-time integer in each copy of the body."""
     return StaticRange(*bounds)
+
+
+@builtin
+def program_id(b: Builder, axis: int) -> Value:
+    """Number of this program along `axis` (0, 1 or 2) of the grid: an int32 scalar from 0."""
+    return b.program_id(axis)
+
+
+@builtin
+def num_programs(b: Builder, axis: int) -> Value:
+    """Size of the grid along `axis` (0, 1 or 2): an int32 scalar."""
+    return b.num_programs(axis)

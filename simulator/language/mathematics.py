@@ -13,6 +13,12 @@ from ..ir.program import Value
 from ..units import functions
 from ..units.vector import of_type
 
+__all__ = [
+    "PropagateNan", "abs", "add", "cdiv", "ceil", "clamp", "cos", "div_rn", "erf", "exp", "exp2", "fdiv",
+    "floor", "fma", "log", "log2", "maximum", "minimum", "mul", "rsqrt", "sigmoid", "sin", "softmax",
+    "sqrt", "sqrt_rn", "sub", "umulhi",
+]  # fmt: skip
+
 
 class PropagateNan(enum.Enum):
     """What maximum, minimum and clamp give where an operand is NaN: the other operand (NONE) or NaN (ALL)."""

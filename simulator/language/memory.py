@@ -1,4 +1,4 @@
-"""Loads and stores on global memory, through pointers and block pointers."""
+"""Loads, stores and atomics on global memory, through pointers and block pointers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import Any
 from ..ir.building import blocks
 from ..ir.building.blocks import Block, BlockPointer
 from ..ir.building.promotion import KernelError, Operand, describe
-from ..ir.building.registry import Builder, builtin, unwrap
+from ..ir.building.registry import Builder, Builtin, builtin, named, unwrap
 from ..ir.program import Value
+
+__all__ = [
+    "advance", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or",
+    "atomic_xchg", "atomic_xor", "load", "make_block_ptr", "store",
+]  # fmt: skip
 
 
 @builtin
@@ -123,3 +128,38 @@ def advance(b: Builder, base: BlockPointer, offsets: Sequence[Operand]) -> Block
 
 
 BlockPointer.methods["advance"] = advance
+
+
+def _atomic(name: str, says: str) -> Builtin:
+    def build(
+        b: Builder,
+        pointer: Value,
+        val: Operand,
+        mask: Operand | None = None,
+        sem: str | None = None,
+        scope: str | None = None,
+    ) -> Value:
+        return b.atomic(name, pointer, val, mask)
+
+    return named(f"atomic_{name}", build, says)
+
+
+atomic_add = _atomic("add", "Add `val` to memory, once per element, rounded in the element type.")
+atomic_max = _atomic(
+    "max", "Put the larger of memory and `val` into memory; a NaN in either gives way to the number."
+)
+atomic_min = _atomic(
+    "min", "Put the smaller of memory and `val` into memory; a NaN in either gives way to the number."
+)
+atomic_and = _atomic("and", "Bitwise and of memory and `val`; integers and booleans.")
+atomic_or = _atomic("or", "Bitwise or of memory and `val`; integers and booleans.")
+atomic_xor = _atomic("xor", "Bitwise exclusive or of memory and `val`; integers and booleans.")
+atomic_xchg = _atomic("xchg", "Put `val` into memory.")
+
+
+@builtin
+def atomic_cas(
+    b: Builder, pointer: Value, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None
+) -> Value:
+    """Put `val` into memory where it holds `cmp`; bit patterns are compared."""
+    return b.compare_and_swap(pointer, cmp, val)

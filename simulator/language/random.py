@@ -14,6 +14,11 @@ from ..ir.building.registry import Builder, builtin
 from ..ir.program import Value
 from ..precision import dtypes as ty
 
+__all__ = [
+    "pair_uniform_to_normal", "philox", "philox_impl", "rand", "rand4x", "randint", "randint4x", "randn",
+    "randn4x", "uint_to_uniform_float",
+]  # fmt: skip
+
 N_ROUNDS_DEFAULT = 10
 TWO_PI = 6.283185307179586
 LEAST_UNIFORM = 1.0e-7  # Triton's bound on what goes into the logarithm

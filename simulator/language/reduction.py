@@ -14,9 +14,14 @@ from ..ir.building.registry import Builder, Builtin, builtin, named
 from ..ir.operations import Operation, Scratch, by_element, define
 from ..ir.program import Value
 from ..precision import dtypes as ty
-from ..units import moving
+from ..units import scans
 from .creation import element_type
 from .mathematics import PropagateNan
+
+__all__ = [
+    "argmax", "argmin", "associative_scan", "bitonic_merge", "cumprod", "cumsum", "histogram", "max",
+    "min", "reduce", "reduce_or", "sort", "sum", "topk", "xor_sum",
+]  # fmt: skip
 
 
 @builtin(method=True)
@@ -258,7 +263,7 @@ def bitonic_merge(b: Builder, x: Operand, dim: int | None = None, descending: bo
 @builtin(method=True)
 @define(
     Operation(
-        value=lambda at, op, x, mask=None: moving.histogram(x, mask, op.results[0].shape[0]),
+        value=lambda at, op, x, mask=None: scans.histogram(x, mask, op.results[0].shape[0]),
         scratch=Scratch.ALL,
         flops=1,
         of_operand=True,

@@ -1,4 +1,4 @@
-"""Changing the shape of a tile without changing its elements."""
+"""Changing the shape of a tile, and choosing between elements."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
 from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
+
+__all__ = [
+    "broadcast", "broadcast_to", "cat", "expand_dims", "flip", "gather", "interleave", "join",
+    "map_elementwise", "permute", "ravel", "reshape", "split", "squeeze", "swizzle2d", "trans",
+    "unsqueeze", "view", "where",
+]  # fmt: skip
 
 
 def _flat(args: tuple[Any, ...]) -> Sequence[int]:
@@ -165,3 +171,9 @@ def item(b: Builder, x: Value) -> Value:
     if x.numel != 1:
         raise KernelError(f"item needs a tile of one element, got {describe(x)}")
     return rearrange.element(b, x) if x.shape else x
+
+
+@builtin
+def where(b: Builder, condition: Operand, x: Operand, y: Operand) -> Value:
+    """`x` where `condition` holds, else `y`; the three are broadcast together. Both sides are computed."""
+    return b.select(condition, x, y)

@@ -168,7 +168,9 @@ def resolve_convolution(
         return _refused("the product does not support convolution backward")
     if rank not in (1, 2, 3) or (rank == 3 and "fp32" not in inputs):
         return _refused(f"convolution backward of {rank} spatial axes is not supported on this product")
-    grouped_fp32 = groups > 1 and rank == 3 and grad_weight is not None and _is_fp32(grad_weight)
+    grouped_fp32 = (
+        groups > 1 and rank == 3 and grad_weight is not None and format_names([grad_weight]) == ("fp32",)
+    )
     if grouped_fp32 and (value == MODES["USE_FP16"] or common != "fp32"):
         return _refused("3D gradWeight in FP32 with groups > 1 takes FP32 inputs only, and no USE_FP16")
     cell = _cell(CONVOLUTION, inputs, kinds, common, value)
@@ -261,10 +263,6 @@ def _resolved(
         grouped=grouped,
         hf32_round=HF32_ROUND[kernel],
     )
-
-
-def _is_fp32(dtype: str) -> bool:
-    return format_names([dtype]) == ("fp32",)
 
 
 def _refused(reason: str) -> Resolution:

@@ -7,8 +7,8 @@
     262144
 
 Reading order: `ascend910b1.toml` (the data), `ascend910b3.toml` (what another product has of its own), `spec.py`
-(which keys there are), `product.py` (what a Product offers), `loading.py`, `reading.py` and `inheriting.py` (file to
-Product), `checks.py` (laws between figures), `quantity.py` (units).
+(which keys there are), `product.py` (what a Product offers), `loading.py` and `reading.py` (file to Product), `checks.py`
+(laws between figures), `quantity.py` (units).
 A new product is one more TOML file in this folder, with the nearest one as `base`; the tests pick it up.
 """
 

@@ -8,9 +8,7 @@ from itertools import chain
 
 from ..errors import ProductError
 from .figure import Figure, Value
-from .needed_by import needed_by, users_of
-from .spec import known_keys, required_keys
-from .vocabulary import DTYPES, OPS
+from .spec import DTYPES, OPS, known_keys, needed_by, required_keys, users_of
 
 Figures = Mapping[str, Figure]
 C0_BYTES = 32

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..precision.metrics import ErrorReport, histogram_labels
-from .picking import picked
+from .files import picked
 from .run import Buffer, Launch, Pipe, Run, Timeline
 
 ROUNDING = 1e-6  # of a launch's cycles: sums of many figures

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -132,7 +132,7 @@ class Decoder:
     def _dataclass(self, data: Any, hint: Any, where: str) -> Any:
         _typed(data, dict, where or hint.__name__)
         hints = type_hints(hint, self.names)
-        required = {f.name for f in fields(hint) if _is_required(f)}
+        required = {f.name for f in fields(hint) if f.default is MISSING and f.default_factory is MISSING}
         odd = sorted((required - data.keys()) | (data.keys() - hints.keys()))
         if odd:
             verb = "lacks" if odd[0] in required else "has unknown"
@@ -219,10 +219,6 @@ def type_hints(cls: Any, names: Mapping[str, Any]) -> dict[str, Any]:
 def _hints(cls: Any, names: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     found = get_type_hints(cls, localns=dict(names))
     return {f.name: found[f.name] for f in fields(cls)}
-
-
-def _is_required(f: Field[Any]) -> bool:
-    return f.default is MISSING and f.default_factory is MISSING
 
 
 def _is_optional(hint: Any) -> bool:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import UsageError
 
@@ -101,3 +102,8 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def picked(x: object, names: str) -> dict[str, Any]:
+    """Fields of `x` by name, in this order: picked(launch, "kernel grid cycles")."""
+    return {n: getattr(x, n) for n in names.split()}

@@ -13,7 +13,7 @@ from typing import Any
 REPORTS = "ascendtile.reports"
 # Class of a record -> module of reports/terminal and the function that makes its page.
 PAGES = {
-    "Run": ("page", "run_report"),
+    "Run": ("record_view", "run_report"),
     "Exploration": ("explore_view", "exploration_page"),
     "Shapes": ("explore_tables", "shapes_page"),
     "Variants": ("explore_tables", "variants_page"),

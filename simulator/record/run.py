@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .later import made_when_read
 from .lazy_views import ShownRecord, write
 from .no_assembly import NoAssembly
 
@@ -180,6 +181,7 @@ class SourceText:
     text: str
 
 
+@made_when_read
 @dataclass(frozen=True)
 class Launch:
     """One kernel launch. cycles are of the AI Core clock, without the launch overhead; time_us is with it.

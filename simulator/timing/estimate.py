@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,9 +21,10 @@ from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
+from ..record.later import Later, but, later, whole
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
-from .engine.engine import REASONS, EngineResult, ProgramGroup, simulate
+from .engine.engine import REASONS, EngineResult, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
 from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .fitting import require_places
@@ -44,6 +46,7 @@ from .results.sensitivity import lifted_cycles
 from .results.timeline import launch_timeline, source_texts, timeline_messages
 from .trace.scalar_evolution import NotAlikeError
 
+MOST_KEPT = 1 << 20  # bytes of traces that a launch keeps for what is read later
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
 
 
@@ -100,7 +103,7 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
         numbers = order[first : first + size]
         groups.append(_lower(lowered, call, plan, numbers, touch))
     out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
-    return replace(out, warnings=(*out.warnings, *lowered.found()))
+    return but(out, warnings=(*out.warnings, *lowered.found()))
 
 
 def make_plan(call: Call) -> LoweringPlan:
@@ -146,17 +149,21 @@ def _cache(call: Call) -> FirstTouch:
 
 
 def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:
-    product = call.device.product
+    """The engine runs at once; what its results tell in detail is made when it is read."""
+    product, details, limit = call.device.product, call.device.details, call.device.timeline
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
     wiring = replace(plan.wiring, machine=machine)
-    details = call.device.details
     code = code_of(groups)
-    result = simulate(machine, groups, call.device.timeline, details, code=code)
+    result = simulate(machine, groups, limit, details, code=code)
     used = int((result.core_programs > 0).sum())
+    programs = len(result.programs)
     overhead = launch_overhead_us(product, used, machine.cores)
     per_us = product.us_to_cycles(1.0)
-    lines, rank = line_costs(plan, result, used) if details else ((), np.zeros(len(plan.lines), np.int32))
-    return Launch(
+    kernel, program = call.kernel.source, plan.program
+    texts = {file: linecache.getlines(file) for file, *_ in plan.lines}  # as they are now
+    no_costs = (), np.zeros(len(plan.lines), np.int32)
+    costs = Later(lambda: line_costs(plan, result, used, texts) if details else no_costs)
+    launch = Launch(
         kernel=call.kernel.name,
         grid=call.grid,
         constants=call.named_constants,
@@ -166,32 +173,31 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         overhead_us=overhead,
         cores_used=used,
         cores=machine.cores,
-        programs=sum(len(g.programs) for g in groups),
+        programs=programs,
         instructions=result.instructions_run,
-        pipes=_pipes(plan, result, used, groups if call.device.timeline else None),
-        buffers=_buffers(plan, occupancy(plan, result, groups, code)),
-        lines=lines,
-        other_cycles=result.cycles - sum(x.cycles for x in lines),
-        bounds=bounds_us(wiring, groups, result.resource_bytes, overhead, per_us),
+        pipes=later(lambda: _pipes(plan, result, used, groups if limit else None)),
+        buffers=later(lambda: _buffers(plan, occupancy(plan, result, groups, code))),
+        lines=later(lambda: costs()[0]),
+        other_cycles=later(lambda: result.cycles - sum(x.cycles for x in costs()[0])),
+        bounds=later(lambda: bounds_us(wiring, groups, result.resource_bytes, overhead, per_us)),
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
-        warnings=(
-            *call.warnings,
-            *grid_messages(sum(len(g.programs) for g in groups), machine.cores),
-            *plan.warnings.messages(),
-        ),
-        notes=(
-            *plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
-            *timeline_messages(result, call.device.timeline),
-        ),
+        warnings=(*call.warnings, *grid_messages(programs, machine.cores), *plan.warnings.messages()),
+        notes=(*plan.notes(-(-programs // machine.cores)), *timeline_messages(result, limit)),
         lifted=_lifted(call, wiring, groups, result.cycles, overhead),
-        grades=grade_shares(plan, result, used, overhead, per_us) if details else {},
-        timeline=launch_timeline(plan, result, groups, rank) if call.device.timeline else None,
-        roofs=roofs(plan, machine, result, per_us) if details else {},
-        sources=source_texts(call.kernel.source, lines) if call.device.timeline else (),
-        core_cycles=tuple(result.core_cycles.tolist()) if call.device.timeline else (),
-        core_bytes=core_bytes(plan, result, groups) if call.device.timeline else {},
-        directions=directions(call.program) if call.device.timeline else {},
+        grades=later(lambda: grade_shares(plan, result, used, overhead, per_us)) if details else {},
+        timeline=later(lambda: launch_timeline(plan, result, groups, costs()[1])) if limit else None,
+        roofs=later(lambda: roofs(plan, machine, result, per_us)) if details else {},
+        sources=later(lambda: source_texts(kernel, costs()[0], texts)) if limit else (),
+        core_cycles=tuple(result.core_cycles.tolist()) if limit else (),
+        core_bytes=later(lambda: core_bytes(plan, result, groups)) if limit else {},
+        directions=later(lambda: directions(program)) if limit else {},
     )
+    return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)
+
+
+def _size(trace: Trace) -> int:
+    """Its bytes, as far as they may be many."""
+    return int(sum(x.nbytes for x in (trace.instructions, trace.code, trace.table, trace.cycles)))
 
 
 def _lifted(
@@ -223,24 +229,32 @@ def _pipes(
 ) -> dict[str, Pipe]:
     """groups: of the launch, where figures of each core are wanted."""
     total = result.cycles or 1.0
-    dispatch = float(result.core_dispatch.sum()) / used
-    idle = result.cycles - float(result.core_cycles.sum()) / used
-    conflicts = None if groups is None else core_conflicts(plan, result, groups)
+    stalls_too = {
+        "dispatch": float(result.core_dispatch.sum()) / used,
+        "idle": result.cycles - float(result.core_cycles.sum()) / used,
+    }
+    cores = [] if groups is None else _by_core(plan, result, groups)
     out = {}
-    busy_cores, waits = result.busy.T.tolist(), result.stalls[:, :, WAITS].sum(axis=2).T.tolist()
     all_busy, all_stalls = _over_cores(result.busy), _over_cores(result.stalls)
-    for p, spec in enumerate(plan.wiring.machine.pipes):
+    for p in range(len(plan.wiring.machine.pipes)):
         busy = all_busy[p] / used
-        stalls = {r: x / used for r, x in zip(REASONS, all_stalls[p], strict=True)}
-        stalls |= {"dispatch": dispatch, "idle": idle}
-        cores: tuple[Any, ...] = ()
-        if conflicts is not None:
-            cores = tuple(busy_cores[p]), tuple(waits[p])
-            cores += (
-                dict(zip(KINDS, map(_floats, conflicts[:, p].T), strict=True)) if spec.name == "V" else {},
-            )
-        out[plan.wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *cores)
+        stalls = {r: x / used for r, x in zip(REASONS, all_stalls[p], strict=True)} | stalls_too
+        out[plan.wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *(cores[p] if cores else ()))
     return out
+
+
+def _by_core(plan: LoweringPlan, result: EngineResult, groups: list[ProgramGroup]) -> list[Any]:
+    """Pipe by pipe the last three fields of `Pipe`."""
+    conflicts = core_conflicts(plan, result, groups)
+    waits = result.stalls[:, :, WAITS].sum(axis=2)
+    return [
+        (
+            _floats(result.busy[:, p]),
+            _floats(waits[:, p]),
+            dict(zip(KINDS, map(_floats, conflicts[:, p].T), strict=True)) if spec.name == "V" else {},
+        )
+        for p, spec in enumerate(plan.wiring.machine.pipes)
+    ]
 
 
 def _over_cores(values: np.ndarray) -> Any:
@@ -249,4 +263,4 @@ def _over_cores(values: np.ndarray) -> Any:
 
 
 def _floats(values: np.ndarray) -> tuple[float, ...]:
-    return tuple(map(float, values))
+    return tuple(values.tolist())

@@ -24,11 +24,14 @@ MAX_PLACEMENTS = 16  # kept for one program
 
 
 def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
-    """As `_place`. Raises `BufferOverflowError` with the largest block that fits."""
-    try:
-        return _place(call, call.program)
-    except BufferOverflowError as e:
-        raise _Overflow(e, call) from None
+    """As `_place`, once for a call. Raises `BufferOverflowError` with the largest block that fits."""
+    if "places" not in vars(call):
+        try:
+            vars(call)["places"] = _place(call, call.program)
+        except BufferOverflowError as e:
+            raise _Overflow(e, call) from None
+    found: tuple[MemorySpaces, Placement] = vars(call)["places"]
+    return found
 
 
 class _Overflow(BufferOverflowError):
@@ -63,7 +66,7 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Mem
         if len(program.placements) >= MAX_PLACEMENTS:
             program.placements.pop(next(iter(program.placements)))
         program.placements[key] = found
-    if isinstance(found, tuple):
+    if not isinstance(found, Placement):
         raise BufferOverflowError(*found)
     return needs.spaces, found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import cdiv
-from ..record.picking import picked
+from ..record.files import picked
 from . import driver, kernel, runtime, tbe, testing, tuning
 from .standin import StandIn
 

@@ -17,9 +17,8 @@ from ..errors import AscendtileError, NeedsDataError, UsageError
 from ..interpreter.tensors import as_array
 from ..observers import quietly
 from ..progress import trying
-from .config import Config
+from .config import Config, Ranking, Trial
 from .kernel import JITFunction, KernelInterface
-from .ranking import Ranking, Trial
 
 PRINT = "TRITON_PRINT_AUTOTUNING"
 

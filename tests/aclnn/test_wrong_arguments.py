@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import aclnn
-from ascendtile.kernels.aclnn.overlap import overlap, overlaps_itself
+from ascendtile.kernels.aclnn.checks import overlap, overlaps_itself
 
 from .calls import blank, tensor
 from .pages import test_bce_page as bce

@@ -12,7 +12,7 @@ import pytest
 import ascendtile.simulator as sim
 from ascendtile import kernels
 from ascendtile.kernels import Case, Parameter, get_operator, operators, run_op
-from ascendtile.kernels.operator.named_cases import read_cases
+from ascendtile.kernels.operator.declared import read_cases, read_parameters
 from ascendtile.kernels.running.face import python_face
 
 ALL = list(operators().values())
@@ -79,6 +79,18 @@ def test_a_file_of_cases_is_read_in_its_order_and_refused_with_the_entry_that_is
     (tmp_path / "cases.toml").write_text(good + "tilte = 1\n")
     with pytest.raises(sim.UsageError, match=r"cases\.toml: op\.b has title, sizes, source, tilte"):
         read_cases(str(tmp_path / "op.py"), "op")
+
+
+def test_knobs_in_a_file_have_the_fields_of_a_parameter(tmp_path):
+    (tmp_path / "knobs.toml").write_text(
+        '[op.tiling]\nrows = { low = 1, help = "rows" }\nform = { default = "a", choices = ["a", "b"], help = "f" }\n'
+        "[op.options]\nn = { lwo = 1 }\n"
+    )
+    rows, form = read_parameters(str(tmp_path / "op.py"), "op")
+    assert rows == Parameter("rows", "int", None, low=1, help="rows")
+    assert form == Parameter("form", "choice", "a", ("a", "b"), help="f")
+    with pytest.raises(sim.UsageError, match=r"knobs\.toml: op\.options\.n: .*lwo"):
+        read_parameters(str(tmp_path / "op.py"), "op", "options")
 
 
 @pytest.mark.drawn(16)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from ascendtile.reports.cli.main import status_of
 from ascendtile.simulator.errors import ProductError
 from ascendtile.simulator.products import Product, load_product, loading
-from ascendtile.simulator.products.needed_by import needed_by
-from ascendtile.simulator.products.spec import known_keys, required_keys
+from ascendtile.simulator.products.spec import known_keys, needed_by, required_keys
 
 B3 = load_product("ascend910b3")
 TEXT = (loading.FOLDER / "ascend910b1.toml").read_text()

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports.facts.facts import main_stall_text
-from ascendtile.reports.facts.rooflines import units
+from ascendtile.reports.facts.launch_figures import units
 from ascendtile.reports.facts.study_json import study_json, sweep_json
 from ascendtile.reports.html.launch_charts import roofline_chart
 from ascendtile.reports.html.pages import page_of, write_page
 from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.terminal.console import as_text
-from ascendtile.reports.terminal.page import run_report
+from ascendtile.reports.terminal.record_view import run_report
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LineCost, LiveValue, Run, SourceText

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ascendtile.reports.facts import texts
 from ascendtile.reports.terminal.console import make_console
-from ascendtile.reports.terminal.page import run_report
+from ascendtile.reports.terminal.record_view import run_report
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LiveValue, Pipe
 

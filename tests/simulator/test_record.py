@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.record import archive, files
 from ascendtile.simulator.record import archive as record_archive
-from ascendtile.simulator.record import files, npy
 from ascendtile.simulator.record import saving as record
 from ascendtile.simulator.record.checks import check_figures
 from ascendtile.simulator.record.loading import load_run, run_from_bytes
@@ -456,7 +456,7 @@ def test_some_gaps_without_the_others(refused):
 )
 def test_headers_that_claim_what_is_not_there(refused, shape):
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-    data = npy.MAGIC + b"\1\0" + struct.pack("<H", len(header)) + header.encode() + bytes(56)
+    data = archive.MAGIC + b"\1\0" + struct.pack("<H", len(header)) + header.encode() + bytes(56)
     found = refused(zipped({**members(), "launches.0.timeline.start.npy": data}))
     assert "'launches.0.timeline.start' that " in found
     assert "does not fit its" in found or "damaged header" in found

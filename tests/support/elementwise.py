@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.simulator.execution.context import ValueContext
+from ascendtile.simulator.execution.numpy_backend import ValueContext
 from ascendtile.simulator.ir.building import OPERATIONS
 from ascendtile.simulator.ir.program import Loc, Op, Value
 from ascendtile.simulator.precision.dtypes import DType

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.bounds.vector import core_counts
@@ -99,3 +102,23 @@ def test_the_cube_and_its_modes_can_be_axes():
     assert found.refused["cube has the cores of the Cube"] > 0
     assert {x.point["strategy"] for x in found.found} == {"hybrid", "cube"}
     assert not found.failed
+
+
+@given(st.data())
+def test_the_least_rows_that_rms_norm_grad_refuses_by_their_bytes_have_no_room(data):
+    """Refused before it is compiled is only what the placement refuses, too; the test's limit is the rule's own."""
+    length = data.draw(st.sampled_from([64, 100, 640, 1000, 2048, 4104, 5000, 8192]))
+    dtype = data.draw(st.sampled_from(["float16", "float32"]))
+    cols, cores = max(data.draw(st.sampled_from([256, 512, 1024, 4096])), length // 8), 8
+    strategy = data.draw(st.sampled_from(["full_row", "kept_row", "split_row"]))
+    tile = {"strategy": strategy, "cols": cols, "cores": cores, "buffers": data.draw(st.integers(1, 3))}
+    tile["combine"] = data.draw(st.sampled_from(["atomic", "two_phase", "cube"]))
+    operator, product = get_operator("rms_norm_grad"), load_product("ascend910b3")
+    tensors = operator.shapes(operator.case({"rows": 8000, "cols": length}), dtype)
+    points = {n: np.full(1000, x) for n, x in tile.items()} | {"rows": np.arange(1, 1001)}
+    kept = operator.fits(tensors, product, "KEEP_DTYPE", points, {"cols": (cols,)})
+    rows = 1 + int(np.flatnonzero(~kept["what an iteration keeps fits in UB"])[0])
+    with pytest.raises(BufferOverflowError, match="ub overflow"):
+        run_op(
+            "rms_norm_grad", {"rows": 8000, "cols": length}, dtype, tiling=tile | {"rows": rows}, values=False
+        )

@@ -19,8 +19,8 @@ from ascendtile.kernels.validation import (
     summarise,
     validate,
 )
-from ascendtile.kernels.validation.statistics import spearman
 from ascendtile.kernels.validation.table import COLUMNS
+from ascendtile.kernels.validation.validating import spearman
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 
 GOOD = {

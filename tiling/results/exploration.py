@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.record.files import picked
 from ...simulator.record.lazy_views import ShownRecord
-from ...simulator.record.picking import picked
 from ..evaluate import Evaluation
 from ..space.space import Point
 from .pareto import pareto

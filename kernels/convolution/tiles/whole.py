@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""All of a call in one launch: layouts, both gradients, and the gradient of the weight transposed back.
+"""Both gradients in one launch, or all of a call: layouts, both gradients, and the gradient of the weight transposed back.
 
 The Vector cores make what grad_input is made of. After a barrier of all cores the Cubes go on with grad_input, and
 beside them the Vector cores make the other image and sum the bias. They tell the Cubes when the other image is there (a
@@ -116,3 +116,27 @@ def whole_step(
     step = image or weight
     assert step is not None
     return Step(whole, min(busy, cores), given, step.switches)
+
+
+@sim.jit
+def both_gradients(
+    src_ptr, w_ptr, image_ptr, image_items, narrow_ptr, wide_ptr, weight_ptr, weight_items, N, chunks, part, part_stride,
+    IMAGE: tl.constexpr, WEIGHT: tl.constexpr,
+):  # fmt: skip
+    """IMAGE, WEIGHT: the sizes of `image_windows` and of `weight_tiles`."""
+    image_windows(src_ptr, w_ptr, image_ptr, image_ptr, image_items, N, IMAGE)
+    weight_tiles(
+        narrow_ptr, wide_ptr, weight_ptr, image_items, weight_items, N, chunks, part, part_stride, WEIGHT
+    )
+
+
+def joined(image: Step, weight: Step, cores: int) -> Step:
+    """One launch for the two; the kernels are `image_windows` and `weight_tiles`."""
+    a, b = image.arguments, weight.arguments
+    arguments = {
+        **{n: a[n] for n in ("src_ptr", "w_ptr", "multibuffer")},
+        **{"image_ptr": a["out_ptr"], "image_items": a["items"], "IMAGE": a["S"]},
+        **{n: b[n] for n in ("narrow_ptr", "wide_ptr", "N", "chunks", "part", "part_stride")},
+        **{"weight_ptr": b["out_ptr"], "weight_items": b["items"], "WEIGHT": b["S"]},
+    }
+    return Step(both_gradients, min(a["items"] + b["items"], cores), arguments, image.switches)

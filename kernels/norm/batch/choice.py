@@ -10,9 +10,8 @@ from ....simulator.errors import UsageError
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
-from ...operator.plan import PlanContext, Step
+from ...operator.plan import PlanContext, Step, bank_switches
 from ...operator.tensors import Knobs, Tensor
-from ...shared.banks import placement
 from ...shared.sums import REPEAT, SUM_COLUMNS, zero_fill_step
 from ..planes import Planes
 from .tiles import columns, finish, planes
@@ -240,9 +239,9 @@ def _main(given: ChannelTensors, view: Planes, tiling: Knobs, workspace: Tensor 
         "multibuffer": tiling["buffers"],
     }
     if by_columns:
-        return Step(columns, tiling["cores"], arguments, placement(tiling))
+        return Step(columns, tiling["cores"], arguments, bank_switches(tiling))
     own = {"samples": view.samples, "space": view.space, "chunks": chunks, "SAMPLES": tiling["samples"]}
-    return Step(planes, tiling["cores"], {**arguments, **own}, placement(tiling))
+    return Step(planes, tiling["cores"], {**arguments, **own}, bank_switches(tiling))
 
 
 def finish_step(

@@ -28,12 +28,12 @@ from ....simulator.precision import dtypes as ty
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
+from ...operator.declared import read_cases, read_parameters
 from ...operator.draw import Draw
 from ...operator.messages import check_dtype, refuse
-from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, by_name, offered_on
 from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import Argument, choice, flag_argument, integer
+from ...operator.parameter import Argument, flag_argument
 from ...operator.plan import Made, Plan, PlanContext
 from ...operator.tensors import (
     DTYPE_NAMES,
@@ -48,7 +48,6 @@ from ...operator.tensors import (
     element_type,
 )
 from ...running.face import python_face
-from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
 from ..planes import Planes
@@ -139,31 +138,8 @@ def check_shapes(tensors: Tensors) -> tuple[str, ...]:
 
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
-STRATEGIES = ("auto", "channel_split", "batch_split", "hybrid", "columns", "cube", "vendor")
-PARAMETERS = (
-    choice("strategy", "auto", STRATEGIES, "who sums what: channels, or parts of N and S, for each core"),
-    integer("samples", None, 1, None, "samples of a tile"),
-    integer("rows", None, 1, None, "rows of a tile: channels, or samples in columns"),
-    integer("cols", None, 1, None, "columns of a tile: elements of S, or channels in columns"),
-    integer("parts", None, 1, None, "cores that share the sums of a channel"),
-    integer("cores", None, 1, None, "cores in all; as many as pay if left out"),
-    choice("combine", "two_phase", ("two_phase", "atomic"), "parts: a second launch, or atomic add"),
-    choice("form", "centred", ("centred", "uncentred"), "subtract the mean before or after the sum"),
-    choice("sums", "lanes", ("lanes", "tile", "kahan"), "how a core adds its tiles"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded in a loop"),
-    BANKS,
-)
-OPTIONS = (
-    integer("input_g", 1, 0, 1, "1: sum_dy and sum_dy_xmu are wanted"),
-    integer("weight_g", 1, 0, 1, "1: grad_weight is wanted"),
-    integer("bias_g", 1, 0, 1, "1: grad_bias is wanted"),
-    choice(
-        "out_dtype",
-        "auto",
-        ("auto", "float16", "bfloat16", "float32"),
-        "type of the outputs; auto: that of x, as the operator's document says",
-    ),
-)
+PARAMETERS = read_parameters(__file__, NAME)
+OPTIONS = read_parameters(__file__, NAME, "options")
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:

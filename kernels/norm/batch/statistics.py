@@ -12,11 +12,11 @@ from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
+from ...operator.declared import read_parameters
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
 from ...operator.messages import check_dtype, refuse
 from ...operator.operator import Operator, by_name
-from ...operator.parameter import integer
 from ...operator.plan import Plan, PlanContext, Step
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
@@ -51,12 +51,7 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     return ()
 
 
-PARAMETERS = (
-    integer("rows", None, 1, None, "channels of a tile, or samples where S is 1"),
-    integer("cols", None, 1, None, "elements of a channel in a tile, or channels where S is 1"),
-    integer("cores", None, 1, None, "cores that share the channels; all of the product if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded in a loop"),
-)
+PARAMETERS = read_parameters(__file__, NAME)
 
 
 def element_bytes(itemsize: int, copies: int) -> int:

@@ -19,8 +19,8 @@ from ....simulator.precision.dtypes import float32
 from ...operator.layout import even_part, up
 from ...operator.plan import PlanContext, Step
 from ...operator.tensors import Knobs, Tensor, dtype_of, reshaped
+from ...shared.broadcasting import broadcast_step
 from ...shared.casts import converted
-from ...shared.stretches import stretch_step
 from ...shared.sums import row_sums
 from ..planes import Planes
 from .choice import GroupTensors
@@ -193,7 +193,7 @@ def _normalised_times_dy(
 
     def expanded(x: Tensor) -> Tensor:
         whole = context.tensor(shape, dtype)
-        steps.append(stretch_step(reshaped(x, (view.tasks, 1)), whole, cores))
+        steps.append(broadcast_step(reshaped(x, (view.tasks, 1)), whole, cores))
         return whole
 
     def paired(x: Tensor, y: Tensor, difference: bool) -> Tensor:

@@ -15,12 +15,13 @@ import numpy as np
 from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.products import Product
+from ...operator.declared import read_parameters
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
 from ...operator.messages import check_dtype, check_same_dtype, refuse
 from ...operator.operator import Case, Operator, by_name
 from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import Argument, integer
+from ...operator.parameter import Argument
 from ...operator.plan import Plan, PlanContext, Step
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
@@ -68,13 +69,8 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     return ()
 
 
-PARAMETERS = (
-    integer("rows", None, 1, None, "channels of a tile"),
-    integer("cols", None, 1, None, "elements of a channel in a tile"),
-    integer("cores", None, 1, None, "cores that share the groups; all of the product if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-)
-OPTIONS = (integer("group", 1, 1, None, "groups of a sample"),)
+PARAMETERS = read_parameters(__file__, NAME)
+OPTIONS = read_parameters(__file__, NAME, "options")
 
 
 def element_bytes(itemsize: int, copies: int) -> int:

@@ -8,9 +8,8 @@ from typing import Any
 
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
-from ...operator.plan import PlanContext, Step
+from ...operator.plan import PlanContext, Step, bank_switches
 from ...operator.tensors import Knobs, Tensor, dtype_of, part_of
-from ...shared.banks import placement
 from ...shared.sums import REPEAT, zero_fill_step
 from ..planes import Planes
 from .chain import chain_steps
@@ -49,7 +48,7 @@ def make_steps(given: GroupTensors, view: Planes, tiling: dict[str, Any], contex
 
 def _apart(steps: Sequence[Step], tiling: Knobs) -> list[Step]:
     """The launches with tiles placed as the knob `banks` says."""
-    return [replace(step, switches={**step.switches, **placement(tiling)}) for step in steps]
+    return [replace(step, switches={**step.switches, **bank_switches(tiling)}) for step in steps]
 
 
 def _place(given: GroupTensors, view: Planes, rows: int, tiling: Knobs, context: PlanContext) -> Sums:

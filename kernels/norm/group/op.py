@@ -29,16 +29,15 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
+from ...operator.declared import read_cases, read_parameters
 from ...operator.draw import Draw
 from ...operator.messages import check_dtype, check_same_dtype, refuse
-from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, by_name, offered_on
 from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import NULLPTR, Argument, choice, flags, integer
+from ...operator.parameter import NULLPTR, Argument, flags
 from ...operator.plan import Plan, PlanContext
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
-from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
 from ..planes import Planes
@@ -172,34 +171,8 @@ def _check_limit(what: str, found: int, most: int, product: Product) -> None:
 
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
-STRATEGIES = ("auto", "resident", "streamed", "shared", "vectors", "cube", "vendor")
-PARAMETERS = (
-    choice(
-        "strategy",
-        "auto",
-        STRATEGIES,
-        "whole groups in UB, two sweeps, finer than groups, along channels, or with the Cube",
-    ),
-    integer("groups", None, 1, None, "groups of a tile: resident and vectors, rounded down to a divisor"),
-    integer("rows", None, 1, None, "channels of a tile, or samples in vectors"),
-    integer("cols", None, 1, None, "elements of a channel in a tile"),
-    integer("parts", None, 1, None, "shared: spans of a channel; vectors: cores that share the samples"),
-    integer("cores", None, 1, None, "cores in all; as many as pay if left out"),
-    choice("combine", "two_phase", ("two_phase", "pairwise", "atomic"), "dgamma and dbeta over samples"),
-    choice("form", "xhat", ("xhat", "sums"), "sums of dy * xh, or of dy * x"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-    BANKS,
-    integer("cube_cols", None, 16, None, "cube: elements of a channel in a tile of the products", 16),
-)
-OPTIONS = (
-    integer("n", None, 0, None, "samples; axis 0 of x if left out"),
-    integer("c", None, 0, None, "channels; axis 1 of x if left out"),
-    integer("hxw", None, 0, None, "elements of a channel; the other axes of x if left out"),
-    integer("group", None, 1, None, "groups of a sample; elements of mean over samples if left out"),
-    integer("input_mask", 1, 0, 1, "1: grad_input is wanted"),
-    integer("gamma_mask", 1, 0, 1, "1: grad_gamma is wanted"),
-    integer("beta_mask", 1, 0, 1, "1: grad_beta is wanted"),
-)
+PARAMETERS = read_parameters(__file__, NAME)
+OPTIONS = read_parameters(__file__, NAME, "options")
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:

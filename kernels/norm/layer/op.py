@@ -16,9 +16,9 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.products import Product
+from ...operator.declared import read_cases
 from ...operator.draw import Draw
 from ...operator.layout import up
-from ...operator.named_cases import read_cases
 from ...operator.operator import Operator, by_name
 from ...operator.parallel import float64, in_chunks
 from ...operator.plan import Plan, PlanContext

@@ -13,9 +13,8 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import even_part, up
-from ...operator.plan import PlanContext, Step
+from ...operator.plan import PlanContext, Step, bank_switches
 from ...operator.tensors import Knobs, Tensor, Tensors, dtype_of
-from ...shared.banks import placement
 from ...shared.sums import REPEAT, column_sums, row_sums, sum_partials_step, zero_fill_step
 from .choice import SPLIT_COLUMNS, split_row_bytes
 
@@ -135,7 +134,7 @@ def grid_steps(
         **{"cols_per_core": up(-(-length // groups), REPEAT), "ROWS": tiling["rows"], "COLS": tiling["cols"]},
         "multibuffer": tiling["buffers"],
     }
-    apart = placement(tiling)
+    apart = bank_switches(tiling)
     sums = {"dgamma_ptr": target, "groups": groups, "part_stride": length if parts else 0, "ATOMIC": atomic}
     own = {"dx_ptr": dx, "inverse_length": 1.0 / length, "GROUPS": groups}
     fits_l2 = 2 * x.size * dtype_of(x).itemsize <= context.product.number("l2.size")

@@ -34,13 +34,12 @@ from ....simulator.precision.cube_math import Resolution
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
+from ...operator.declared import read_cases, read_parameters
 from ...operator.draw import Draw
 from ...operator.messages import TILING_FAILED, listed, refuse
-from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, by_name, offered_on
 from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import choice, integer
-from ...operator.plan import Plan, PlanContext, Step
+from ...operator.plan import Plan, PlanContext, Step, bank_switches
 from ...operator.tensors import (
     Arrays,
     Knobs,
@@ -54,7 +53,6 @@ from ...operator.tensors import (
     reshaped,
 )
 from ...running.face import python_face
-from ...shared.banks import BANKS, placement
 from ...shared.sums import sum_partials_step, zero_fill_step
 from ..column_products import choose_tile, column_steps, operand, resolution
 from .choice import TOGETHER, choose
@@ -210,36 +208,7 @@ GRID_COLUMNS = 16384  # from this length on cutting a row saves more than the se
 
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
-PARAMETERS = (
-    choice(
-        "strategy",
-        "auto",
-        ("auto", "full_row", "kept_row", "split_row", "grid", "vendor"),
-        "whole rows in UB, at once or in chunks; chunks that are read twice; or rows x groups of columns",
-    ),
-    integer("rows", None, 1, None, "rows of a tile"),
-    integer(
-        "cols",
-        None,
-        1,
-        None,
-        "columns of a chunk of kept_row and split_row, rounded up to whole repeats of 64",
-    ),
-    integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
-    choice(
-        "combine",
-        "atomic",
-        ("atomic", "two_phase", "cube"),
-        "dgamma over cores: atomic add, a second kernel, or products with ones on the Cube",
-    ),
-    integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-    BANKS,
-    integer(
-        "groups", None, 1, None, "grid: groups of columns; so many that all cores have something if left out"
-    ),
-    integer("cube_rows", None, 16, None, "combine cube: rows of a tile of the products", 16),
-    integer("cube_cols", None, 16, None, "combine cube: columns of a tile of the products", 16),
-)
+PARAMETERS = read_parameters(__file__, "rms_norm_grad")
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
@@ -276,7 +245,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
     kernel, own = _kernel(tiling, gamma.size, dtype_of(x).itemsize)
     if tiling["strategy"] != "vendor":
         own["parts_ptr"] = parts
-    main = Step(kernel, tiling["cores"], {**arguments, **own}, placement(tiling))
+    main = Step(kernel, tiling["cores"], {**arguments, **own}, bank_switches(tiling))
     return Plan((*before, main, *after), outputs, tiling, uses_cube=on_cube)
 
 
@@ -290,7 +259,8 @@ def _kernel(tiling: Knobs, length: int, itemsize: int) -> tuple[JitFunction, dic
     """The kernel of a tiling, and the arguments that only it has."""
     two_phase, strategy = tiling["combine"] == "two_phase", tiling["strategy"]
     if strategy in ("full_row", "kept_row"):
-        narrow = strategy == "kept_row" and itemsize == 2 and tiling["buffers"] == 1
+        # Two copies of dx with one buffer, too; with two they are the same, and both are one program.
+        narrow = strategy == "kept_row" and itemsize == 2 and tiling["buffers"] <= 2
         own: dict[str, Any] = {"OUT_COPIES": 2 if narrow else 1, "TOGETHER": TOGETHER}
         return kept_row, {**own, "SIZES": (length, tiling["cols"]), "TWO_PHASE": two_phase}
     if strategy == "vendor" and tiling["cols"] == length:

@@ -44,11 +44,9 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
 def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     count, length = row_lengths(tensors)
-    size, ub = dtype_of(tensors["x"]).itemsize, product.ub_bytes
+    size = dtype_of(tensors["x"]).itemsize
     whole, split = points["strategy"] == "full_row", points["strategy"] == "split_row"
     tile = points["rows"] * np.where(whole, length, np.minimum(points["cols"], length))
-    loaded = 2 * size * points["buffers"]  # dy and x, every copy
-    rows = points["rows"] * length * np.maximum(loaded, 8) + 8 * length  # x and t in FP32, gamma and dgamma
     work = -(-count // np.minimum(points["cores"], count)) * length
     deep, wide = (points.get(n, np.int64(16)) for n in ("cube_rows", "cube_cols"))
     room = product.l1_bytes - L1_KEPT
@@ -57,11 +55,29 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: K
         | (product_bytes(deep, wide, _operand_bytes(product, mode)) <= room),
         "full_row has no chunks: one value of cols stands for all": ~whole
         | (points["cols"] == min(axes["cols"])),
-        "the tiles of dy and x and one FP32 tile fit in UB": tile * (loaded + 4) <= ub,
-        "the rows that kept_row keeps fit in UB": (points["strategy"] != "kept_row") | (rows <= ub),
+        "what an iteration keeps fits in UB": least_bytes(points, count, length, size) <= product.ub_bytes,
         f"a tile of split_row has {LEAST_TILE} elements, or all of a core": ~split
         | (tile >= np.minimum(LEAST_TILE, work)),
     }
+
+
+def least_bytes(points: Columns, count: int, length: int, size: int) -> np.ndarray:
+    """UB bytes that are alive at one time at least (checked against the placement by a test); 0 for other strategies.
+
+    full_row and kept_row: dy, x and dx if they have copies, x and t in FP32 (FP32 tiles are where they were loaded), t * x
+    of a chunk; gamma and dgamma. split_row, of a chunk: dy and x if they have copies, x, s and s * x; gamma.
+    """
+    whole, kept, split = (points["strategy"] == f"{n}_row" for n in ("full", "kept", "split"))
+    rows = np.minimum(points["rows"], -(-count // np.minimum(points["cores"], count)))
+    cols = np.where(whole, length, np.minimum(length, -(-points["cols"] // REPEAT) * REPEAT))
+    copies = np.where(points["buffers"] > 1, (3 - split) * points["buffers"], 0)
+    if size == 2:
+        held = 8 + 2 * np.where(kept & (cols < length), np.maximum(copies, 2), copies)  # two of dx by name
+    else:
+        held = np.maximum(4 * copies, 8)
+    once = 4 * np.where(split, cols, length * (1 + (points["combine"] != "cube")))
+    found = rows * (np.where(split, cols, length) * held + 4 * cols) + once
+    return np.asarray(np.where(whole | kept | split, found, 0))
 
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:

@@ -44,8 +44,7 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
             raise click.UsageError(
                 "-o is of two runs; a comparison with a profile is shown, or printed with --json"
             )
-        from ...comparing.profile import compare_profile
-        from ...comparing.profile_view import profile_json, profile_page
+        from ...comparing.profile import compare_profile, profile_json, profile_page
         from ...vendor.reading import read_utilization
 
         profile = compare_profile(run, read_utilization(second), launch)

@@ -134,7 +134,7 @@ def _require_store(path: str) -> None:
 
 def _options(asked: SimpleNamespace) -> dict[str, Any]:
     """Arguments of `explore` that every form takes."""
-    from ....simulator.record.picking import picked
+    from ....simulator.record.files import picked
 
     path = store_path(asked.store)
     if asked.resume:
@@ -217,7 +217,7 @@ def _what_if(asked: SimpleNamespace) -> None:
 
 
 def _diff(asked: SimpleNamespace) -> None:
-    from ....simulator.record.picking import picked
+    from ....simulator.record.files import picked
     from ....tiling import Difference, difference
     from ...terminal.console import present
     from ...terminal.explore_tables import difference_page

@@ -57,7 +57,7 @@ def command(
         means = [] if all(x.core_bytes for x in run.launches) else MEANS
         message = "; ".join([f"{len(files)} tables in {output}", *means])
     else:
-        from ....simulator.record.picking import picked
+        from ....simulator.record.files import picked
         from ...facts.texts import RECORDS
         from ...traces.selection import LIMIT
         from ...traces.writing import write_trace

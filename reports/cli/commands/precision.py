@@ -89,7 +89,7 @@ def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
 
 def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
     """What a study and a sweep take."""
-    from ....simulator.record.picking import picked
+    from ....simulator.record.files import picked
     from ..inputs import read_inputs
 
     given = picked(asked, "tiling modes dtypes distribution seed sample options")

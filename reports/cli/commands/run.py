@@ -156,7 +156,7 @@ def _spread(asked: SimpleNamespace) -> dict[str, Spread]:
 
 
 def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
-    from ....simulator.record.picking import picked
+    from ....simulator.record.files import picked
     from ..inputs import read_inputs
 
     inputs = read_inputs(asked.input_file, op) if asked.input_file else None
@@ -167,14 +167,14 @@ def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
 
 def _show(asked: SimpleNamespace, result: OpResult, spread: dict[str, Spread]) -> None:
     from ...terminal.console import note, show, show_json
-    from ...terminal.spread_view import spread_json, spread_table
+    from ...terminal.record_view import spread_json, spread_table
 
     if asked.as_json:
         from ...facts.json_view import run_json
 
         show_json(run_json(result.run, asked.save, result.warnings) | spread_json(spread))
         return
-    from ...terminal.page import run_report
+    from ...terminal.record_view import run_report
 
     for warning in () if result.run.launches else result.warnings:  # with launches the page has them
         note(f"warning: {warning}")

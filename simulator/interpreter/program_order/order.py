@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from .without_addresses import without_addresses
 COMMUTATIVE = ("and", "or", "xor", "max", "min")
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(NamedTuple):
     """Whether the result depends on the order of the programs, and if nothing but additions makes it do so, which ones.
 
     waiting: atomics (by id) that only add, to tensors of which the kernel makes no other use: programs may run at once if

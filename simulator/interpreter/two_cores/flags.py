@@ -7,8 +7,7 @@ run in it at once. Otherwise the parts run side by side, each until it has to wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ from ..state import DataDependentError
 from .deadlock import check_left_over
 
 
-@dataclass(frozen=True)
-class FlagOrder:
+class FlagOrder(NamedTuple):
     """in_order: no wait comes before its set in the source's order. even: all programs pass each flag at once.
 
     barrier: programs wait for each other, so all of them run at once.
@@ -64,8 +62,7 @@ def _without_flags(program: Program) -> set[int]:
     }
 
 
-@dataclass(frozen=True)
-class Scheduling:
+class Scheduling(NamedTuple):
     """Whether the parts of both cores run apart, how many programs at once, and which additions wait meanwhile."""
 
     apart: bool

@@ -62,7 +62,7 @@ MODULO_2 = {
 
 
 def is_number(x: object) -> bool:
-    return isinstance(x, bool | int | float)
+    return isinstance(x, (int, float))
 
 
 def _repeated(a: Any, b: Any) -> int:

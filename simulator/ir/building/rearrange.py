@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...precision import dtypes as ty
-from ...units import moving, scans
+from ...units import scans
 from ..operations import WIDE, Context, Fallback, Operation, Scratch, define, result_type
 from ..program import Op, Value
 from .builder import Builder
@@ -174,7 +174,7 @@ def scan(b: Builder, name: str, v: Value, axis: int, reverse: bool) -> Value:
 @define(
     Operation(
         "sort",
-        value=lambda at, op, x: moving.sort(x, op.attrs["axis"], op.attrs["descending"]),
+        value=lambda at, op, x: scans.sort(x, op.attrs["axis"], op.attrs["descending"]),
         rows=("sort32", "mrgsort4", "muls", "gather_mask"),
         scratch=Scratch.ALL | Scratch.PAIRS,
         flops=1,

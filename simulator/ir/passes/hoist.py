@@ -35,7 +35,7 @@ def _taken_out(loop: Op) -> list[Op]:
     for region in loop.regions:
         kept = []
         for op in region.ops:
-            if _movable(op) and not _reads(op, inside):
+            if not _reads(op, inside) and _movable(op):
                 moved.append(op)
                 inside.difference_update(r.id for r in op.results)
             else:

@@ -153,21 +153,10 @@ def _reinterpret(dtype: ty.DType) -> Build:
 
 UNARY = (*functions.UNARY, "ceil", "exp", "floor", "log", "sqrt")
 UNARY_ALIASES = {
-    "nearbyint": "rint",
-    "gamma": "tgamma",
-    "sqrt_rn": "sqrt",
-    "fast_sinf": "sin",
-    "fast_cosf": "cos",
-    "fast_tanf": "tan",
-    "fast_tanhf": "tanh",
-    "fast_tanh": "tanh",
-    "fast_erf": "erf",
-    "fast_expf": "exp",
-    "fast_exp10f": "exp10",
-    "fast_logf": "log",
-    "fast_log2f": "log2",
-    "fast_log10f": "log10",
-}
+    "nearbyint": "rint", "gamma": "tgamma", "sqrt_rn": "sqrt", "fast_sinf": "sin", "fast_cosf": "cos",
+    "fast_tanf": "tan", "fast_tanhf": "tanh", "fast_tanh": "tanh", "fast_erf": "erf", "fast_expf": "exp",
+    "fast_exp10f": "exp10", "fast_logf": "log", "fast_log2f": "log2", "fast_log10f": "log10",
+}  # fmt: skip
 BINARY = {
     **{
         name: name for name in ("atan2", "copysign", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder")

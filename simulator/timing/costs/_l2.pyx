@@ -19,9 +19,7 @@ cdef struct Access:  # one load or store; its tiles come in rows, one tile for e
     int64_t* new
     int64_t* changed
     int64_t* total
-    int64_t* memo_start  # NULL for none: tiles that were touched before, by a hash of their start
-    int64_t* memo_total
-    int64_t* memo_clock
+    int64_t* memo  # NULL for none: start + 1, total and clock of tiles known, by a hash of their start
     int memo_bits
 
 
@@ -149,17 +147,16 @@ cdef void touch_tile(const Access* x, Level* level, int64_t tile) noexcept nogil
 
 cdef inline void touch_once(const Access* x, Level* level, int64_t tile) noexcept nogil:
     """As `touch_tile`, but nothing is new in a tile that was touched before and that L2 still holds."""
-    cdef uint64_t place
-    if not x.memo_start:
+    cdef int64_t* known
+    if not x.memo:
         touch_tile(x, level, tile)
         return
-    place = (<uint64_t>x.starts[tile] * <uint64_t>0x1E3779B97F4A7C15) >> (64 - x.memo_bits)
-    if x.memo_start[place] == x.starts[tile] + 1 and level.clock - x.memo_clock[place] <= level.room:
-        x.total[tile] = x.memo_total[place]
+    known = x.memo + 3 * ((<uint64_t>x.starts[tile] * <uint64_t>0x1E3779B97F4A7C15) >> (64 - x.memo_bits))
+    if known[0] == x.starts[tile] + 1 and level.clock - known[2] <= level.room:
+        x.total[tile] = known[1]
     else:
         touch_tile(x, level, tile)
-    x.memo_start[place], x.memo_total[place] = x.starts[tile] + 1, x.total[tile]
-    x.memo_clock[place] = level.clock
+    known[0], known[1], known[2] = x.starts[tile] + 1, x.total[tile], level.clock
 
 
 cdef inline void push(Level* level, int64_t lines) noexcept nogil:
@@ -211,9 +208,9 @@ def touch(
 
     An access is (map of lines, write, shift, weight, itemsize, starts, strides, lows, highs, new, changed,
     total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
-    that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or three
-    arrays of a power of two entries: starts + 1 (0: none), totals and clocks of tiles of one form. The
-    tiles lie inside the tensor. Of a write `new` is `total` where memory has to take as many lines first,
+    that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or a
+    power of two rows of start + 1 (0: none), total and clock of tiles of one form. The tiles lie inside
+    the tensor. Of a write `new` is `total` where memory has to take as many lines first,
     else 0.
 
     state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its
@@ -254,7 +251,7 @@ cdef void fill(Access* x, tuple given) except *:
     cdef const int64_t[::1] starts = given[5]
     cdef const int64_t[:, ::1] strides = given[6], lows = given[7], highs = given[8]
     cdef int64_t[::1] new = given[9], changed = given[10], total = given[11]
-    cdef int64_t[::1] memo_start, memo_total, memo_clock
+    cdef int64_t[:, ::1] memo
     x.stamps, x.write, x.shift, x.weight, x.itemsize = &stamps[0], given[1], given[2], given[3], given[4]
     x.starts, x.tiles = &starts[0], starts.shape[0]
     x.strides, x.lows, x.highs = &strides[0, 0], &lows[0, 0], &highs[0, 0]
@@ -263,6 +260,5 @@ cdef void fill(Access* x, tuple given) except *:
     x.high_step = 5 if highs.shape[0] > 1 else 0
     x.new, x.changed, x.total = &new[0], &changed[0], &total[0]
     if given[12] is not None:
-        memo_start, memo_total, memo_clock = given[12]
-        x.memo_start, x.memo_total, x.memo_clock = &memo_start[0], &memo_total[0], &memo_clock[0]
-        x.memo_bits = len(given[12][0]).bit_length() - 1
+        memo = given[12]
+        x.memo, x.memo_bits = &memo[0, 0], int(memo.shape[0]).bit_length() - 1

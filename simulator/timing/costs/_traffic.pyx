@@ -62,3 +62,24 @@ def traffic(
                 amount[p] *= weight(grain, run * itemsize, line)
             length = (run * itemsize + grain - 1) // grain * grain
             lines[p] = bursts[p] * (1.0 + <double>(length - grain) / line)
+
+
+def count_alike(
+    const int64_t[::1] starts, const int64_t[::1] numbers, const int64_t[::1] iteration, int64_t cores,
+    int64_t[::1] out,
+):
+    """Add to `out` how many lanes of one iteration and one wave of `cores` programs have the same start.
+
+    Those of a wave follow each other.
+    """
+    cdef Py_ssize_t first = 0, end, i, k, n = starts.shape[0]
+    cdef int64_t stop
+    with nogil:
+        while first < n:
+            stop, end = (numbers[first] // cores + 1) * cores, first + 1
+            while end < n and iteration[end] == iteration[first] and numbers[end] < stop:
+                end += 1
+            for i in range(first, end):
+                for k in range(first, end):
+                    out[i] += starts[i] == starts[k]
+            first = end

@@ -54,7 +54,7 @@ class FirstTouch:
     ) -> None:
         self.room = capacity >> LINE_SHIFT
         self.maps: dict[int, tuple[np.ndarray, int]] = {}
-        self.touched: dict[Any, tuple[np.ndarray, ...]] = {}
+        self.touched: dict[Any, np.ndarray] = {}
         self.state = np.array([1, 0, 0, 0, 0], np.int64)
         self.queue = np.zeros((NOTES, 2), np.int64)
         for k in range(PARTS) if changed else ():
@@ -180,7 +180,7 @@ class FirstTouch:
             key = (id(tensor.whole), size, *(x.tobytes() for x in box))
             memo = self.touched.get(key)
             if memo is None:
-                memo = self.touched[key] = tuple(np.zeros((3, MEMO), np.int64))
+                memo = self.touched[key] = np.zeros((MEMO, 3), np.int64)
         counts = np.zeros((3, count), np.int64)
         return (stamps, write, shift, 1 << (shift - LINE_SHIFT), size, region.starts, *box, *counts, memo)
 
@@ -212,8 +212,10 @@ def _size(region: AccessRegion) -> int:
 
 
 def _part(new: np.ndarray, total: np.ndarray) -> np.ndarray:
-    part: np.ndarray = new / np.maximum(total, 1)
-    part[new >= total - 2] = 1.0
-    part[new <= np.minimum(2, total // 4)] = 0.0
-    part[(new == 0) | (total == 0)] = 0.0
-    return part
+    out, some = np.zeros(len(new)), np.flatnonzero(new)
+    lines, of = new[some], total[some]
+    part: np.ndarray = lines / of
+    part[lines >= of - 2] = 1.0
+    part[lines <= np.minimum(2, of >> 2)] = 0.0
+    out[some] = part
+    return out

@@ -7,7 +7,6 @@ from the product file; where the table has no row for a case, the nearest docume
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...errors import UsageError
@@ -21,8 +20,7 @@ CONFLICT = "per_repeat_conflict"
 WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """occupancy: cycles the pipe is taken. latency: cycles after that until the result may be used.
 
     group_conflict, bank_conflict: of the occupancy, what sources in one group of UB's banks cost, and what writing to a bank
@@ -49,8 +47,7 @@ class Cost:
 
     def stalled(self, cycles: float, grade: int) -> Cost:
         """This with so many cycles more, of a figure of that grade, for writes to banks that are read."""
-        return replace(
-            self,
+        return self._replace(
             occupancy=self.occupancy + cycles,
             bank_conflict=self.bank_conflict + cycles,
             grade=max(self.grade, grade),
@@ -58,7 +55,7 @@ class Cost:
 
     def assumed(self) -> Cost:
         """This, where it stands in for a figure that is not published, however well its own figures are known."""
-        return replace(self, grade=WORST)
+        return self._replace(grade=WORST)
 
 
 class InstructionRow(NamedTuple):

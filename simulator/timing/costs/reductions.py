@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import replace
 
 from ...ir.program import Op, Value
 from ..placement.layouts import padded_elements
@@ -84,7 +83,7 @@ def scan(c: Operands, op: Op) -> Cost:
         None
     )
     first = c.model.vector(name, dtype, row, moved_bits(r))
-    later = replace(first, occupancy=first.occupancy - c.model.masking(row, moved_bits(r)))  # the mask stays
+    later = first._replace(occupancy=first.occupancy - c.model.masking(row, moved_bits(r)))  # the mask stays
     steps = [first, *[later] * (n - 2)] if n > 1 else [c.moved("copy", r)]
     if op.attrs["axis"] == len(r.shape) - 1 and row > 1:
         transposed = c.model.transposed(r.numel, moved_bits(r))

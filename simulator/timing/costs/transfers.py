@@ -11,6 +11,7 @@ from ...interpreter._numbers import all_bits
 from ...interpreter.regions import MAX_RANK, AccessRegion
 from ...interpreter.values import Affine, Box
 from ..placement.layouts import BLOCK_BYTES
+from ._traffic import count_alike
 from ._traffic import traffic as fill
 
 Count = Any  # int, or int64 array over the active programs
@@ -62,7 +63,8 @@ def _figures(affine: Affine, itemsize: int, region: AccessRegion) -> tuple[Any, 
     if not all_bits(base) * itemsize % LINE_BYTES:
         return _alike(0, affine.strides, affine.shape, itemsize)
     amount, bursts, elements, lines = _each(region.starts, region.origin, box, axes, itemsize)
-    return amount, int(bursts[0]), int(elements[0]), lines
+    whole = float(amount[0]) if (amount == amount[0]).all() else amount
+    return whole, int(bursts[0]), int(elements[0]), lines
 
 
 @lru_cache(maxsize=4096)
@@ -93,37 +95,15 @@ def _each(
     return amount, bursts, elements, lines
 
 
-def averages(rows: np.ndarray) -> np.ndarray:
-    """The average of each row; exact where a row's numbers are alike."""
-    out: np.ndarray = rows[:, 0].astype(np.float64)
-    for k in np.flatnonzero((rows != rows[:, :1]).any(axis=1)):
-        out[k] = np.mean(np.ascontiguousarray(rows[k]))
-    return out
-
-
-# Programs of one iteration always keep below it; so many iterations at once are evaluated one by one instead.
-MOST_KEYS = 1 << 62
-
-
-def sharers(
-    starts: np.ndarray, numbers: np.ndarray, times: int, cores: int, iteration: np.ndarray | None = None
-) -> Any:
+def sharers(starts: np.ndarray, numbers: np.ndarray, cores: int, iteration: np.ndarray | None = None) -> Any:
     """How many cores read the same address at the same time, for each program: 1 when each has its own.
 
-    Programs that follow each other run at the same time, as many as there are cores. times: iterations of a loop that the
-    programs stand for, one after the other; iteration: of each, without as many programs in each.
+    Programs that follow each other run at the same time, as many as there are cores. iteration: of each, one iteration after
+    the other with the programs in order, where many iterations of a loop are lowered at once.
     """
-    if len(starts) == times:
-        return 1.0
-    if iteration is None:
-        iteration = np.repeat(np.arange(times), len(starts) // times)
-    wave = numbers // cores
-    low, span = int(starts.min()), int(starts.max()) - int(starts.min()) + 1
-    waves = int(wave.max()) + 1
-    if times * waves * span > MOST_KEYS:
-        raise OverflowError(f"{times} iterations of {waves} waves over {span} addresses")
-    key = (iteration * waves + wave) * span + (starts - low)
-    if (key[1:] > key[:-1]).all():  # the usual order: no two are the same
-        return 1.0
-    _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
-    return 1.0 if len(counts) == len(starts) else counts[inverse.ravel()]
+    order: Any = slice(None) if iteration is not None else np.argsort(numbers)
+    found, out = np.zeros(len(starts), np.int64), np.empty(len(starts), np.int64)
+    now = found.copy() if iteration is None else iteration
+    count_alike(starts[order], numbers[order], now, cores, found)
+    out[order] = found
+    return out if out.max() > 1 else 1.0

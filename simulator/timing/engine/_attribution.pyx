@@ -12,72 +12,42 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
-from ascendtile.simulator.timing.engine._state cimport MAX_PIPES, Core, Interval, Lane, Pipe, Stage, World
+from ascendtile.simulator.timing.engine._state cimport (
+    BEGINS, EDGES, MAX_PIPES, Core, Edge, Lane, Pipe, Stage, World,
+)
 
 cdef extern from *:
     """
-    /* The lane with the next event, of 4, 8 or 16; of several at one time an end comes first, then the
-       lowest. Without branches: a processor cannot predict which lane it is. */
-    #if defined(__SSE2__)
-    #include <emmintrin.h>
-    #define TWO(i) _mm_load_pd(t + (i))
-    #define FOUR(i) _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(_mm_cmpeq_pd(a, TWO(i))), \
-        _mm_castpd_ps(_mm_cmpeq_pd(a, TWO((i) + 2))), _MM_SHUFFLE(2, 0, 2, 0)))
-    static inline int earliest_lane(const double* t, int lanes, unsigned int busy) {
-        __m128d a = _mm_min_pd(TWO(0), TWO(2)), b;
-        unsigned int first, ends;
-        if (lanes > 4)
-            a = _mm_min_pd(a, _mm_min_pd(TWO(4), TWO(6)));
-        if (lanes > 8) {
-            b = _mm_min_pd(_mm_min_pd(TWO(8), TWO(10)), _mm_min_pd(TWO(12), TWO(14)));
-            a = _mm_min_pd(a, b);
-        }
-        a = _mm_min_pd(a, _mm_shuffle_pd(a, a, 1));
-        if (lanes > 4 && lanes <= 8)
-            first = _mm_movemask_epi8(
-                _mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_setzero_si128()));
-        else if (lanes > 4)
-            first = _mm_movemask_epi8(
-                _mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_packs_epi32(FOUR(8), FOUR(12))));
-        else
-            first = _mm_movemask_ps(_mm_castsi128_ps(FOUR(0)));
-        ends = first & busy;
-        return __builtin_ctz(ends ? ends : first);
-    }
-    /* Both of a pair are written: what is written at once can be read at once. */
-    static inline void set_lane(double* t, int p, double time) {
-        __m128d both = _mm_load_pd(t + (p & ~1)), one = _mm_set1_pd(time);
-        __m128d high = _mm_castsi128_pd(_mm_set_epi32(-(p & 1), -(p & 1), (p & 1) - 1, (p & 1) - 1));
-        _mm_store_pd(t + (p & ~1), _mm_or_pd(_mm_and_pd(high, one), _mm_andnot_pd(high, both)));
-    }
-    #else
-    static inline void set_lane(double* t, int p, double time) { t[p] = time; }
-    static inline int earliest_lane(const double* t, int lanes, unsigned int busy) {
-        double a = t[0], b = t[1];
-        unsigned int first = 0, ends;
+    #include <string.h>
+    static inline int64_t bits_of(double x) { int64_t bits; memcpy(&bits, &x, sizeof x); return bits; }
+    /* The compiler makes no branches of it: a processor could not predict them. */
+    static inline int64_t least(const int64_t* keys, int count) {
+        int64_t found = INT64_MAX, a, b;
         int i;
-        lanes = lanes > 4 ? 16 : 4;
-        for (i = 2; i < lanes; i += 2) {
-            a = t[i] < a ? t[i] : a;
-            b = t[i + 1] < b ? t[i + 1] : b;
+        for (i = 0; i < count; i += 4) {
+            a = keys[i] < keys[i + 1] ? keys[i] : keys[i + 1];
+            b = keys[i + 2] < keys[i + 3] ? keys[i + 2] : keys[i + 3];
+            a = a < b ? a : b;
+            found = a < found ? a : found;
         }
-        a = b < a ? b : a;
-        for (i = 0; i < lanes; i++)
-            first |= (unsigned int)(t[i] <= a) << i;
-        ends = first & busy;
-        return __builtin_ctz(ends ? ends : first);
+        return found;
     }
-    #endif
     """
-    int earliest_lane(const double* times, int lanes, unsigned int busy) nogil
-    void set_lane(double* times, int lane, double time) nogil
+    int64_t bits_of(double time) nogil
+    int64_t least(const int64_t* keys, int count) nogil
 
 cdef double[17] PART  # of the time, that each of so many busy pipes is charged
 PART[0] = 0.0
 for _busy in range(1, 17):
     PART[_busy] = 1.0 / _busy
 
-cdef int64_t MOST = 1 << 6  # intervals of a pipe that are kept before some are charged
+cdef int64_t MOST = 1 << 6  # edges of a pipe that are kept before some are charged
+
+
+cdef inline void clear(Lane* lane) noexcept nogil:
+    if lane.room:
+        lane.edges[0], lane.edges[1] = Edge(-1.0, 0, 0), Edge(INFINITY, 0, 0)
+    lane.head = lane.tail = 1
 
 
 cdef void begin_charging(const World* world, Core* core) noexcept nogil:
@@ -85,26 +55,28 @@ cdef void begin_charging(const World* world, Core* core) noexcept nogil:
     cdef int p
     core.charged, core.shared = core.begin, 0.0
     core.charging, core.last_line, core.due = 0, -1, MOST
-    core.lanes_busy = 0
-    for p in range(MAX_PIPES):
-        core.lanes[p].head = core.lanes[p].tail = 0
-        core.lane_time[p] = INFINITY
+    for p in range(world.pipes):
+        clear(&core.lanes[p])
 
 
 cdef bint make_room(World* world, Lane* lane) noexcept nogil:
-    """Move what is left, and its end, to the front; twice the room if that is more than half of it."""
+    """Move what is left, and its ends, to the front; twice the room if that is more than half of it."""
     cdef int64_t left = lane.tail - lane.head
-    cdef Interval* more
-    if left:
-        memmove(lane.intervals, lane.intervals + lane.head, (left + 1) * sizeof(Interval))
-    lane.head, lane.tail = 0, left
-    if left <= lane.room // 2 and lane.room:
-        return True
-    more = <Interval*>realloc(lane.intervals, (2 * lane.room + 65) * sizeof(Interval))
+    cdef Edge* more
+    if lane.room:
+        memmove(lane.edges, lane.edges + lane.head - 1, (left + 2) * sizeof(Edge))
+        lane.head, lane.tail = 1, left + 1
+        if left <= lane.room // 2:
+            return True
+    more = <Edge*>realloc(lane.edges, (2 * lane.room + 2 * MOST) * sizeof(Edge))
     if not more:
         world.full = True
         return False
-    lane.intervals, lane.room = more, 2 * lane.room + 64
+    lane.edges = more
+    if not lane.room:
+        lane.room = 1
+        clear(lane)
+    lane.room = 2 * lane.room + 2 * MOST - 2
     return True
 
 
@@ -112,7 +84,7 @@ cdef bint lane_is_full(World* world, Core* core, int p) noexcept nogil:
     """Room for one more; if many are kept, some are charged."""
     cdef Lane* lane = &core.lanes[p]
     if lane.tail - lane.head >= core.due:
-        charge(world, core, min(known_until(world, core), lane.intervals[lane.tail - 1].end))
+        charge(world, core, min(known_until(world, core), lane.edges[lane.tail - 1].time))
         core.due = max(MOST, 2 * (lane.tail - lane.head))
     return make_room(world, lane)
 
@@ -138,39 +110,52 @@ cdef double known_until(const World* world, const Core* core) noexcept nogil:
     return until
 
 
+cdef inline int64_t key_of(const Edge* edge) noexcept nogil:
+    """In order of time, at one time ends before begins, then of lanes. Its last bits say kind and lane; times
+    that differ in these bits only are one time."""
+    return bits_of(edge.time) & -EDGES | edge.kind
+
+
 cdef void charge(World* world, Core* core, double until) noexcept nogil:
     """Charge the time before `until`."""
     cdef double* lines = world.line_exposed
-    cdef double* times = core.lane_time
     cdef double now = core.charged, shared = core.shared, time
-    cdef int64_t last = core.last_line
-    cdef int busy = core.charging, p, ends, on
-    cdef unsigned int busy_lanes = core.lanes_busy
-    cdef Lane* lane
-    cdef Interval* interval
+    cdef int64_t last = core.last_line, key, stop = bits_of(until) & -EDGES
+    cdef int64_t keys[MAX_PIPES]
+    cdef const Edge* at[MAX_PIPES]
+    cdef int busy = core.charging, p
+    cdef Lane* lanes = &core.lanes[world.first_lane]
+    cdef const Edge* edge
+    cdef bint begins
+    for p in range(MAX_PIPES):
+        at[p], keys[p] = NULL, stop
+        if p < world.lanes and lanes[p].room:
+            at[p] = lanes[p].edges + lanes[p].head
+            keys[p] = key_of(at[p])
     while True:
-        p = earliest_lane(times, world.lanes, busy_lanes)
-        time = times[p]
-        if time >= until:
+        key = least(keys, world.lanes)
+        if key >= stop:
             break
-        lane = &core.lanes[world.first_lane + p]
-        interval = &lane.intervals[lane.head]
-        ends = busy_lanes >> p & 1
+        p = key & MAX_PIPES - 1
+        edge = at[p]
+        at[p] += 1
+        keys[p] = key_of(at[p])
+        time = max(now, edge.time)
         if not busy:
-            lines[last if last >= 0 else interval.line] += time - now
+            lines[last if last >= 0 else edge.line] += time - now
         shared += (time - now) * PART[busy]
         now = time
-        # No branches: a processor cannot predict whether it begins or ends, and whether the next one begins.
-        on = ends & (interval[1].begin == time)
-        lines[interval.line] += (shared - lane.since) * ends
-        lane.since = shared
-        last = interval.line if ends else last
-        set_lane(times, p, (<double*>interval)[1 + 2 * ends + on])  # its end, or the next one's begin or end
-        lane.head += ends
-        busy += 1 - 2 * ends + on
-        busy_lanes ^= <unsigned int>(1 - on) << p
+        # No branches: a processor cannot predict whether it begins or ends.
+        begins = edge.kind >= BEGINS
+        lines[edge.line] += (shared - lanes[p].since) * (1 - begins)
+        lanes[p].since = shared
+        last = last if begins else edge.line
+        busy += edge.kind // MAX_PIPES - 1
+    for p in range(world.lanes):
+        if at[p]:
+            lanes[p].head = at[p] - lanes[p].edges
     core.charged, core.shared = now, shared
-    core.charging, core.last_line, core.lanes_busy = busy, last, busy_lanes
+    core.charging, core.last_line = busy, last
 
 
 cdef double charge_rest(World* world, Core* core) noexcept nogil:

@@ -26,6 +26,8 @@ cdef struct Channel:
 
 cdef struct Sharing:
     int channels, resources
+    unsigned int live  # bit per channel: whether it has flows, or had some when rates were found
+    int first  # the channel whose first flow ends first, the lowest number when several do
     Channel channel[MAX_CHANNELS]
     double capacity[MAX_RESOURCES]  # bytes per cycle, all flows together
 
@@ -33,4 +35,9 @@ cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil
 cdef void join(Sharing* sharing, int channel, double now, double amount, int flow) noexcept nogil
 cdef int leave(Sharing* sharing, int channel) noexcept nogil
 cdef void settle(Sharing* sharing, double now) noexcept nogil
-cdef int earliest(const Sharing* sharing) noexcept nogil
+
+cdef extern from *:
+    """
+    #define lowest_bit(x) __builtin_ctz(x)
+    """
+    int lowest_bit(unsigned int x) nogil

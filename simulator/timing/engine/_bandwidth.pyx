@@ -11,35 +11,38 @@ cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil:
     cdef double left[MAX_RESOURCES]
     cdef double share[MAX_RESOURCES]
     cdef int users[MAX_RESOURCES]
-    cdef unsigned int rising = 0, full
+    cdef unsigned int rising = 0, full, rest = sharing.live
     cdef double level
     cdef int c, j, flows
     for j in range(sharing.resources):
         left[j] = sharing.capacity[j]
         users[j] = 0
-    for c in range(sharing.channels):
+    while rest:
+        c = lowest_bit(rest)
+        rest &= rest - 1
         flows = sharing.channel[c].flows.size
         rates[c] = 0.0
         if flows:
             rising |= 1u << c
             for j in range(sharing.resources):
-                if sharing.channel[c].uses >> j & 1:
-                    users[j] += flows
+                users[j] += flows * (sharing.channel[c].uses >> j & 1)
     while rising:
         level = INFINITY
-        for c in range(sharing.channels):
-            if rising >> c & 1 and sharing.channel[c].port < level:
-                level = sharing.channel[c].port
+        rest = rising
+        while rest:
+            level = min(level, sharing.channel[lowest_bit(rest)].port)
+            rest &= rest - 1
         for j in range(sharing.resources):
             share[j] = left[j] / users[j] if users[j] else INFINITY
-            if share[j] < level:
-                level = share[j]
+            level = min(level, share[j])
         full = 0
         for j in range(sharing.resources):
-            if share[j] <= level:
-                full |= 1u << j
-        for c in range(sharing.channels):
-            if rising >> c & 1 and (sharing.channel[c].port <= level or sharing.channel[c].uses & full):
+            full |= <unsigned int>(share[j] <= level) << j
+        rest = rising
+        while rest:
+            c = lowest_bit(rest)
+            rest &= rest - 1
+            if sharing.channel[c].port <= level or sharing.channel[c].uses & full:
                 rising ^= 1u << c
                 rates[c] = level
                 flows = sharing.channel[c].flows.size
@@ -56,20 +59,37 @@ cdef inline void find_end(Channel* channel) noexcept nogil:
         channel.end = INFINITY
 
 
+cdef inline void find_first(Sharing* sharing) noexcept nogil:
+    cdef unsigned int rest = sharing.live
+    cdef double end = INFINITY
+    cdef int c
+    while rest:
+        c = lowest_bit(rest)
+        rest &= rest - 1
+        if sharing.channel[c].end < end:
+            sharing.first, end = c, sharing.channel[c].end
+
+
 cdef void join(Sharing* sharing, int channel, double now, double amount, int flow) noexcept nogil:
     """A flow of `amount` bytes starts; `settle` must be called before time moves on."""
     cdef Channel* one = &sharing.channel[channel]
+    cdef double first
     if one.flows.size == 0:  # start the count of bytes afresh: it stays small, hence exact, over a long run
         one.work = 0.0
         one.since = now
     push(&one.flows, one.work + one.rate * (now - one.since) + amount, flow)
     find_end(one)
+    sharing.live |= 1u << channel
+    first = sharing.channel[sharing.first].end
+    if one.end < first or (one.end == first and channel < sharing.first):
+        sharing.first = channel
 
 
 cdef int leave(Sharing* sharing, int channel) noexcept nogil:
     """The first flow of the channel has ended; `settle` must be called before time moves on."""
     cdef int flow = pop(&sharing.channel[channel].flows)
     find_end(&sharing.channel[channel])
+    find_first(sharing)
     return flow
 
 
@@ -79,26 +99,26 @@ cdef void settle(Sharing* sharing, double now) noexcept nogil:
     cdef double rates[MAX_CHANNELS]
     cdef Channel* one
     cdef bint changed = False
+    cdef unsigned int rest = sharing.live
     cdef int c
-    for c in range(sharing.channels):
+    while rest:
+        c = lowest_bit(rest)
+        rest &= rest - 1
         changed |= sharing.channel[c].flows.size != sharing.channel[c].settled
     if not changed:
         return
     fair_rates(sharing, rates)
-    for c in range(sharing.channels):
+    rest = sharing.live
+    while rest:
+        c = lowest_bit(rest)
+        rest &= rest - 1
         one = &sharing.channel[c]
         one.settled = one.flows.size
+        if not one.settled:
+            sharing.live ^= 1u << c
         if rates[c] != one.rate:
             one.work += one.rate * (now - one.since)
             one.since = now
             one.rate = rates[c]
             find_end(one)
-
-
-cdef int earliest(const Sharing* sharing) noexcept nogil:
-    """The channel whose first flow ends first (the lowest number when several do)."""
-    cdef int c, best = 0
-    for c in range(1, sharing.channels):
-        if sharing.channel[c].end < sharing.channel[best].end:
-            best = c
-    return best
+    find_first(sharing)

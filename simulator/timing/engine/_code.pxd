@@ -22,7 +22,7 @@ cdef void open_program(const Traces* traces, Decoder* d, int64_t program) noexce
 
 cdef inline void count(Decoder* d, const LoopRow* loop, int64_t times) noexcept nogil:
     """Counts go on by so many iterations."""
-    cdef const GainRow* gain = d.gains + loop.gain
+    cdef const GainRow* gain = d.trace.gains + loop.gain
     cdef int32_t i
     for i in range(loop.gains):
         d.counts[gain[i].counter] += times * gain[i].by
@@ -56,16 +56,16 @@ cdef inline int64_t next_instruction(Decoder* d) noexcept nogil:
                 return -1
             iterate(d)
             continue
-        code = d.code[d.place]
+        code = d.trace.code[d.place]
         d.place += 1
         if code >= 0:
             return code
-        enter(d, &d.loops[-1 - code])
+        enter(d, &d.trace.loops[-1 - code])
 
 
 cdef inline int64_t row_of(const Decoder* d, const Record* x) noexcept nogil:
     """How many rows after the first one its numbers are in these iterations."""
-    cdef const int64_t* stride = d.strides + x.stride
+    cdef const int64_t* stride = d.trace.strides + x.stride
     cdef int64_t row = 0
     cdef int k
     for k in range(x.depth):
@@ -82,9 +82,9 @@ cdef extern from *:
 
 cdef inline double value_of(const Decoder* d, const Record* x, int64_t row) noexcept nogil:
     """The number in that row for the program. The next row is prefetched: all cores need it soon."""
-    cdef const double* value = d.table + (x.column + row) * d.step
+    cdef const double* value = d.trace.table + (x.column + row) * d.step
     if x.depth:
-        fetch_early(value + d.strides[x.stride] * d.step)
+        fetch_early(value + d.trace.strides[x.stride] * d.step)
     return value[0]
 
 
@@ -94,21 +94,21 @@ cdef inline bint is_skipped(const Decoder* d, const Record* x) noexcept nogil:
 
 cdef inline const Record* executed(const Decoder* d, int64_t number) noexcept nogil:
     """The instruction, or the one that the program executes in its place. No branch: it is unpredictable."""
-    cdef const Record* x = &d.records[number]
+    cdef const Record* x = &d.trace.records[number]
     return x + x.other * is_skipped(d, x) if x.other else x
 
 
 cdef inline const int32_t* choice(const Decoder* d, int32_t slot, int64_t* size) noexcept nogil:
     """The slots that a rotating one stands for now."""
-    cdef const RotatingRow* x = &d.rotating[-1 - slot]
+    cdef const RotatingRow* x = &d.trace.rotating[-1 - slot]
     cdef int64_t count = x.base + d.counts[x.counter], k
     if x.copies & (x.copies - 1):
         count %= x.copies
     else:  # a division takes longer than all else
         count &= x.copies - 1
     k = x.choice + count
-    size[0] = d.choices[k + 1] - d.choices[k]
-    return d.items + d.choices[k]
+    size[0] = d.trace.choices[k + 1] - d.trace.choices[k]
+    return d.trace.items + d.trace.choices[k]
 
 
 cdef inline int32_t single(const Decoder* d, int32_t slot) noexcept nogil:

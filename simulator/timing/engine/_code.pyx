@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 
 from ascendtile.simulator.timing.engine._state cimport (
-    Decoder, Frame, GainRow, LoopRow, ProgramRow, Record, RotatingRow, TraceRow, Traces,
+    Arrays, Decoder, Frame, GainRow, LoopRow, ProgramRow, Record, RotatingRow, TraceRow, Traces,
 )
 
 
@@ -47,9 +47,11 @@ cdef class Code:
             flags, table,
         )
         self.all = Traces(
-            &traces[0], &programs[0], &records[0], &code[0], &loops[0], &gains[0], &slots[0], &strides[0],
-            &rotating[0], &choices[0], &items[0], &cycles[0], &flags[0], &table[0], programs.shape[0], depth,
-            counters, slot_count, max_used(records), 0, 0,
+            Arrays(
+                &records[0], &code[0], &loops[0], &gains[0], &slots[0], &strides[0], &rotating[0],
+                &choices[0], &items[0], &cycles[0], &flags[0], &table[0],
+            ),
+            &traces[0], &programs[0], programs.shape[0], depth, counters, slot_count, max_used(records), 0, 0,
         )
         find_pipes(records, &self.all)
 
@@ -72,11 +74,13 @@ cdef void open_program(const Traces* traces, Decoder* d, int64_t program) noexce
     """Begin with the program's trace. All counts are zero: leaving a loop takes back what it added."""
     cdef const ProgramRow* mine = traces.programs + program
     cdef const TraceRow* x = traces.traces + mine.trace
-    d.records, d.code, d.loops = traces.records + x.records, traces.code + x.code, traces.loops + x.loops
-    d.gains, d.slots, d.strides = traces.gains + x.gains, traces.slots + x.slots, traces.strides + x.strides
-    d.rotating, d.choices = traces.rotating + x.rotating, traces.choices + x.choices
-    d.items, d.cycles, d.flags = traces.items + x.items, traces.cycles + x.cycles, traces.flags + x.flags
-    d.table, d.step = traces.table + mine.first, mine.step
+    cdef const Arrays* a = &traces.arrays
+    d.trace = Arrays(
+        a.records + x.records, a.code + x.code, a.loops + x.loops, a.gains + x.gains, a.slots + x.slots,
+        a.strides + x.strides, a.rotating + x.rotating, a.choices + x.choices, a.items + x.items,
+        a.cycles + x.cycles, a.flags + x.flags, a.table + mine.first,
+    )
+    d.step = mine.step
     d.place, d.end, d.depth = 0, x.length, 0
 
 
@@ -107,12 +111,12 @@ cdef void note_slots(const Decoder* d, const int32_t* slots, int count, Found* o
 
 cdef void note_record(const Decoder* d, int64_t number, Found* out) noexcept nogil:
     cdef const Record* x = executed(d, number)
-    cdef const int32_t* slots = d.slots + x.slot
+    cdef const int32_t* slots = d.trace.slots + x.slot
     note_slots(d, slots, x.reads, out)
     note_slots(d, slots + x.reads, x.writes, out)
     note_slots(d, slots + x.reads + x.writes, x.clobbers, out)
     if out.instruction:
-        out.instruction[out.records] = <int32_t>(x - d.records)
+        out.instruction[out.records] = <int32_t>(x - d.trace.records)
         out.skipped[out.records] = is_skipped(d, x)
     out.records += 1
 

@@ -1,23 +1,16 @@
 """One core of the machine; the contract is _core.pxd."""
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 from ascendtile.simulator.timing.engine._attribution cimport begin_charging, lane_is_full
-from ascendtile.simulator.timing.engine._bandwidth cimport join
+from ascendtile.simulator.timing.engine._bandwidth cimport join, lowest_bit
 from ascendtile.simulator.timing.engine._heap cimport push
 from ascendtile.simulator.timing.engine._state cimport (
-    BANDWIDTH, CROSSES, FLAG, ISSUE, MAX_PIPES, BARRIER, REASONS, Core, Dep, Interval, Lane, Pipe,
-    Record, Stage, Step, TimelineRow, World, is_known, record_of,
+    BANDWIDTH, BARRIER, BEGINS, CROSSES, ENDS, FLAG, GOES_ON, ISSUE, MAX_PIPES, REASONS, Core, Dep, Edge,
+    Lane, Pipe, Record, Stage, Step, TimelineRow, World, is_known, record_of,
 )
 from ascendtile.simulator.timing.engine._decode cimport begin_decoding, look_ahead
-
-
-cdef extern from *:
-    """
-    #define lowest_bit(x) __builtin_ctz(x)
-    """
-    int lowest_bit(unsigned int x) nogil
 
 
 cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
@@ -61,17 +54,23 @@ cdef inline int find_start(const World* world, const Core* core, int r, Wait* wa
 
 
 cdef inline void note_interval(
-    World* world, Core* core, int p, double begin, double end, int64_t line
+    World* world, Core* core, int p, double begin, double end, int32_t line
 ) noexcept nogil:
-    """A pipe was busy for a record of that line; it goes on in order."""
+    """A pipe was busy for a record of that line. There is no branch on whether it goes on at once."""
     cdef Lane* lane = &core.lanes[p]
-    if lane.tail == lane.room and not lane_is_full(world, core, p):
+    cdef Edge* edge
+    cdef int number = p - world.first_lane
+    cdef bint on
+    if lane.tail + 2 >= lane.room and not lane_is_full(world, core, p):
         return
-    lane.intervals[lane.tail] = Interval(begin, end, line)
-    lane.intervals[lane.tail + 1].begin = INFINITY
-    if lane.head == lane.tail:
-        core.lane_time[p - world.first_lane] = begin
-    lane.tail += 1
+    edge = lane.edges + lane.tail
+    on = (edge - 1).time == begin
+    (edge - 1).kind += GOES_ON * on
+    edge[0] = Edge(begin, BEGINS + number, line)
+    edge -= on
+    edge[1] = Edge(end, ENDS + number, line)
+    edge[2] = Edge(INFINITY, 0, 0)
+    lane.tail += 2 - on
 
 
 cdef inline void finish(World* world, Core* core, int p, int r, double start, double free) noexcept nogil:
@@ -94,7 +93,7 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
         row = &world.timeline[world.timeline_size]
         row[0] = TimelineRow(
             start, free, done, core.pipes[p].gap, core.pipes[p].beyond, core.pipes[p].amount,
-            core.index, core.program, r, <int>(record - core.decoder.records), core.pipes[p].waited, p,
+            core.index, core.program, r, <int>(record - core.decoder.trace.records), core.pipes[p].waited, p,
             core.pipes[p].reason,
         )
         world.timeline_size += 1

@@ -139,13 +139,13 @@ cdef inline void note_reader(
 
 
 cdef inline int kind_of(const Decoder* d, int32_t slot, int kind) noexcept nogil:
-    return FLAG if d.flags[slot] else kind
+    return FLAG if d.trace.flags[slot] else kind
 
 
 cdef inline void find_slots(Core* core, const Record* x) noexcept nogil:
     """Those that it reads and writes, in these iterations."""
     cdef const Decoder* d = &core.decoder
-    cdef const int32_t* slots = d.slots + x.slot
+    cdef const int32_t* slots = d.trace.slots + x.slot
     cdef int i
     for i in range(x.reads + x.writes):
         core.used[i] = single(d, slots[i])
@@ -154,7 +154,7 @@ cdef inline void find_slots(Core* core, const Record* x) noexcept nogil:
 cdef inline void note_waits(World* world, Core* core, const Record* x) noexcept nogil:
     """Note all dependencies of a record."""
     cdef const Decoder* d = &core.decoder
-    cdef const int32_t* slots = d.slots + x.slot + x.reads + x.writes
+    cdef const int32_t* slots = d.trace.slots + x.slot + x.reads + x.writes
     cdef const int32_t* found
     cdef const Slot* slot
     cdef Waiter mine = Waiter(
@@ -347,7 +347,7 @@ cdef void look_ahead(World* world, Core* core) noexcept nogil:
         if value < 0:
             skip(core, x)
             continue
-        occupancy = x.occupancy if x.cycles < 0 else d.cycles[x.cycles + row]
+        occupancy = x.occupancy if x.cycles < 0 else d.trace.cycles[x.cycles + row]
         if x.channel < 0 and x.column >= 0:
             occupancy = value
         put(world, core, x, value, occupancy)

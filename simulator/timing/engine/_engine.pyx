@@ -13,7 +13,7 @@ from libc.string cimport memset
 from ascendtile.simulator.timing.engine._attribution cimport charge_rest
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_CHANNELS as CHANNELS
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_RESOURCES as RESOURCES
-from ascendtile.simulator.timing.engine._bandwidth cimport earliest, join, leave, settle
+from ascendtile.simulator.timing.engine._bandwidth cimport join, leave, settle
 from ascendtile.simulator.timing.engine._code cimport Code, free_decoder, make_decoder, open_program
 from ascendtile.simulator.timing.engine._core cimport advance, begin_program, end_barrier, end_transfer
 from ascendtile.simulator.timing.engine._heap cimport Entry, pop, push
@@ -95,7 +95,7 @@ cdef void arrive(World* world, Launch* launch, Core* cores, int kind) noexcept n
 
 cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
     """Handle the next event; False when there is none."""
-    cdef int channel = earliest(&world.sharing)
+    cdef int channel = world.sharing.first
     cdef double end = world.sharing.channel[channel].end
     cdef double start = world.starts.entries[0].key if world.starts.size else INFINITY
     cdef double idle = world.frees.entries[0].key if world.frees.size else INFINITY
@@ -105,7 +105,7 @@ cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
     cdef int item
     if time > world.now:  # all events of this time are handled: rates hold until the next one
         settle(&world.sharing, world.now)
-        channel = earliest(&world.sharing)
+        channel = world.sharing.first
         end = world.sharing.channel[channel].end
         time = min(end, min(start, idle))
         if time == INFINITY:
@@ -201,9 +201,8 @@ def run(
             make_decoder(&code.all, &cores[c].decoder)
             cores[c].slot_count = code.all.slot_count
             cores[c].slots = <Slot*>calloc(code.all.slot_count + 1, sizeof(Slot))
-            cores[c].lane_time = <double*>calloc(PIPES, sizeof(double))
             cores[c].used = <int32_t*>calloc(code.all.used + 1, sizeof(int32_t))
-            if not cores[c].slots or not cores[c].used or not cores[c].lane_time:
+            if not cores[c].slots or not cores[c].used:
                 raise MemoryError("no memory for the slots of the cores")
             for p in range(n_pipes):
                 cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
@@ -236,8 +235,7 @@ def run(
             free(cores[c].uses)
             free(cores[c].listed)
             free(cores[c].used)
-            free(cores[c].lane_time)
             for p in range(n_pipes):
-                free(cores[c].lanes[p].intervals)
+                free(cores[c].lanes[p].edges)
         free(cores)
         free(entries)

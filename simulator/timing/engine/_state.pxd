@@ -94,9 +94,7 @@ cdef struct ProgramRow:
     int32_t step  # between its values in the table
     int64_t first  # of them
 
-cdef struct Traces:  # all arrays of a launch
-    const TraceRow* traces
-    const ProgramRow* programs
+cdef struct Arrays:  # of all traces, or from where those of one trace begin
     const Record* records
     const int32_t* code
     const LoopRow* loops
@@ -104,11 +102,16 @@ cdef struct Traces:  # all arrays of a launch
     const int32_t* slots
     const int64_t* strides
     const RotatingRow* rotating
-    const int64_t* choices
+    const int64_t* choices  # where each choice begins among the items
     const int32_t* items
     const double* cycles
-    const int8_t* flags
-    const double* table
+    const int8_t* flags  # per slot: whether it stands for a flag
+    const double* table  # from a program's first value, if of one
+
+cdef struct Traces:  # of a launch
+    Arrays arrays
+    const TraceRow* traces
+    const ProgramRow* programs
     int64_t count  # programs
     int64_t depth, counters, slot_count  # the most of any trace
     int64_t used  # the most slots that one record reads and writes
@@ -134,15 +137,21 @@ cdef struct TimelineRow:
     int32_t pipe
     int32_t reason  # of the gap, -1 if there is none
 
-cdef struct Interval:  # a record that took time on its pipe; after the last one stands one that never begins
-    double begin
-    double end
-    int64_t line
+cdef enum:  # kinds of an edge, above the number of its lane
+    ENDS = 0
+    GOES_ON = MAX_PIPES  # with the next record
+    BEGINS = 2 * MAX_PIPES
+    EDGES = 4 * MAX_PIPES  # of all lanes, at one time
 
-cdef struct Lane:  # what a pipe has done and is not charged to lines yet
-    Interval* intervals
+cdef struct Edge:  # a pipe begins a record that takes time, or ends one; one at infinity comes last
+    double time
+    int32_t kind
+    int32_t line
+
+cdef struct Lane:  # what a pipe has done and is not charged to lines yet, and the edge before that
+    Edge* edges
     int64_t room, head, tail
-    double since  # the shared clock when the one at `head` began
+    double since  # the shared clock when the record at `head` began
 
 cdef struct Stage:  # the scalar issue stage of one unit
     double time  # when it has issued everything before `next`
@@ -172,19 +181,8 @@ cdef struct Frame:  # a loop that the decoder is in
     int64_t iteration, after, end
 
 cdef struct Decoder:
-    const Record* records
-    const int32_t* code
-    const LoopRow* loops
-    const GainRow* gains
-    const int32_t* slots
-    const int64_t* strides
-    const RotatingRow* rotating
-    const int64_t* choices  # where each choice begins among the items
-    const int32_t* items
-    const double* cycles
-    const int8_t* flags  # per slot: whether it stands for a flag
-    const double* table  # the program's values, `step` apart
-    int64_t step
+    Arrays trace
+    int64_t step  # between the program's values
     int64_t place, end  # in the code
     int depth
     Frame* frames
@@ -242,11 +240,9 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double* lane_time  # [MAX_PIPES] from `first_lane` on: the next begin or end; infinite for none
-    unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...
-    int64_t due  # intervals of a pipe that are enough to charge some of them
+    int64_t due  # edges of a pipe that are enough to charge some of them
     int charging  # busy pipes at `charged`
     int64_t last_line  # of the last one that was busy, -1 before any
     int final  # ... of which record, -1 if none

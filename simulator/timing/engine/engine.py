@@ -27,7 +27,7 @@ Time is plain doubles in one thread and ties are broken by fixed order: the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +60,7 @@ Ints = npt.NDArray[np.int64]
 REASONS = ("data", "buffer", "flag", "issue", "bandwidth", "tail")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EngineResult:
+class EngineResult(NamedTuple):
     """What a run took. Per core and pipe, in cycles and up to rounding:
 
         busy + data + buffer + flag + issue + tail stalls + dispatch = core_cycles
@@ -148,8 +147,7 @@ def simulate(
     return output.result(machine)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Output:
+class _Output(NamedTuple):
     core_cycles: Floats
     core_dispatch: Floats
     core_programs: Ints

@@ -24,7 +24,6 @@ Array = npt.NDArray[Any]
 # As the channel of an instruction: a barrier of all programs. `BARRIERS` kinds of them have this number and those below.
 BARRIER = -2
 MAX_RECORDS = (1 << 31) - 1
-MET = 1 << 18  # rows of what is met that are told at once
 # Kinds of a dependency: read after write; write after read or write; a flag that a program sets and waits for.
 DATA, BUFFER, FLAG = 0, 1, 2
 
@@ -145,9 +144,9 @@ class Trace:
         """[I] how many rows its numbers have: one, or one for each iteration of loops around it."""
         out = np.ones(len(self.instructions), np.int64)
         for code, trip_count in self._bodies():
-            found = np.unique(code[code >= 0])
-            found = np.union1d(found, found + self.instructions["other"][found])
-            for i in found[self.instructions["depth"][found] > 0].tolist():
+            code = code[code >= 0]
+            found = np.append(code, code + self.instructions["other"][code])
+            for i in set(found[self.instructions["depth"][found] > 0].tolist()):
                 first, depth = int(self.instructions["stride"][i]), int(self.instructions["depth"][i])
                 strides = self.strides[first : first + depth].tolist()
                 out[i] = 1 + sum(s * (n - 1) for s, n in zip(strides, trip_count[::-1], strict=False))
@@ -163,43 +162,6 @@ class Trace:
             code = self.code[loop["first"] : loop["end"]]
             waiting += [(-1 - int(c), trip_count) for c in code[code < 0]]
             yield code, trip_count
-
-    def met(self) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """By instruction and row, MET of them at once: (instruction, row of `table` or -1, cycles, times)."""
-        total = int(self._met_rows.sum())
-        if total <= MET:
-            yield self._first_met
-            return
-        for first in range(0, total, MET):
-            yield self._met(first, min(first + MET, total))
-
-    @functools.cached_property
-    def _met_rows(self) -> npt.NDArray[np.int64]:
-        varies = (self.column >= 0) | (self.cycles_row >= 0)
-        return np.where(varies, self.rows, 1)
-
-    @functools.cached_property
-    def _first_met(self) -> tuple[Array, Array, Array, Array]:
-        """All, where they are few: they are asked for again and again."""
-        return self._met(0, int(self._met_rows.sum()))
-
-    def _met(self, first: int, end: int) -> tuple[Array, Array, Array, Array]:
-        ends = np.cumsum(self._met_rows)
-        number = np.arange(first, end)
-        which = np.searchsorted(ends, number, "right")
-        row = number - (ends - self._met_rows)[which]
-        column = np.where(self.column[which] < 0, -1, self.column[which] + row)
-        at = self.cycles_row[which]
-        cycles = self.occupancy[which]
-        varies = at >= 0
-        cycles[varies] = self.cycles[(at + row)[varies]]
-        return which, column, cycles, (self.counts / self._met_rows)[which]
-
-    @property
-    def cycles_row(self) -> Array:
-        """[I] the field `cycles` of the instructions."""
-        found: Array = self.instructions["cycles"]
-        return found
 
 
 def _count(code: Array, by: int, out: Array, times: Array) -> None:

@@ -8,6 +8,7 @@ charged to its first iteration. A slot that alternates is given by a counter (tr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -38,9 +39,8 @@ PATIENCE = 3  # iterations that are lowered alone, and after them all others
 SAVED = 24  # operations that take about as long as preparing to lower all iterations at once
 ELEMENTS = 1 << 24  # of index tiles that have an array of their elements, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
-CHECKED = ("compare", "cast", "addptr", "reshape", "bitcast")
 FORMS = (Affine, Pointers)
-EXACT = 1 << 61  # differences of numbers below that fit 64 bits
+EXACT = 1 << 61  # numbers below that are compared and added without wrapping
 
 
 class LoopLowering(Lowering):
@@ -65,7 +65,8 @@ class LoopLowering(Lowering):
         while last - done > 1 and patience and not self._is_alone(op):
             m = min(last - done, ahead, LANES // len(self.active), self.steps_left // self.times)
             counter = lower + done * step, step
-            found = self._forecast(op, frame, counter, carried, even(len(self.active), m))
+            lanes = even(len(self.active), m)
+            found = self._forecast(op, frame, counter, carried, lanes)
             if found is None or not self._pays(op, found.alike):
                 patience -= 1
                 carried = super().iterations(op, frame, lower, step, done, done + 1, carried)
@@ -74,8 +75,9 @@ class LoopLowering(Lowering):
             # What goes the same way for some iterations only may do so again; no more of them are looked at than pay.
             ahead = 4 * ahead if found.alike == m else max(LEAST_AHEAD, 4 * found.alike)
             patience = min(patience + (found.alike > 2), PATIENCE)
-            m = found.alike
-            self._all(op, frame, counter, even(len(self.active), m), found)
+            if found.alike < m:
+                lanes, m = even(len(self.active), found.alike), found.alike
+            self._all(op, frame, counter, lanes, found)
             carried = [after(x, by, m) for x, by in zip(found.start, found.gains, strict=True)]
             done += m
         return super().iterations(op, frame, lower, step, done, last, carried)
@@ -114,11 +116,8 @@ class LoopLowering(Lowering):
             self.active = active[lanes.index]
         try:
             for op in ops:
-                if lanes is not None and op.kind in CHECKED:
-                    self._check_operands(op, frame)
                 self.handlers[op.kind](op, frame)
-                if lanes is not None:
-                    _check_forms(op, frame)
+                _check_forms(op, frame)
         finally:
             self.pending, self.pending_loc = waiting
             self.active, self.evaluating = active, False
@@ -257,24 +256,22 @@ class LoopLowering(Lowering):
             super().region(region, frame)
             return
         for op in region.ops:
-            if op.kind in CHECKED:
-                self._check_operands(op, frame)
             self.handlers[op.kind](op, frame)
             _check_forms(op, frame)
 
-    def _check_operands(self, op: Op, frame: Frame) -> None:
+    def fits(self, x: Affine, v: Value) -> bool:
         """What depends on the numbers of all programs must not depend on the numbers of other iterations."""
-        if op.kind in ("compare", "cast", "addptr"):
-            for v in op.args:
-                if v is None or v.is_pointer:
-                    continue
-                x = frame.get(v)
-                if isinstance(x, Affine) and not symbolic.inside(x, *_limits(v)):
-                    raise NotAlikeError
-        elif op.kind in ("reshape", "bitcast"):
-            v = op.operand(0)
-            if isinstance(frame.get(v), Affine | Box) and v.numel * len(self.active) > ELEMENTS:
-                raise NotAlikeError
+        if not (self.at_once or self.evaluating):
+            return super().fits(x, v)
+        low, high = ty.limits(v.number)
+        if not symbolic.inside(x, max(low, -EXACT), min(high, EXACT)):
+            raise NotAlikeError
+        return True
+
+    def real(self, x: Any, v: Value | None) -> Any:
+        if self.at_once and isinstance(x, Affine | Box) and math.prod(x.shape) * len(self.active) > ELEMENTS:
+            raise NotAlikeError
+        return super().real(x, v)
 
     def truth(self, op: Op, x: Any) -> bool | np.ndarray:
         out = super().truth(op, x)
@@ -318,10 +315,8 @@ class LoopLowering(Lowering):
         return super().source(op, pointer, mask, amount)
 
     def cores_alike(self, region: AccessRegion) -> Any:
-        cores = self.plan.wiring.machine.cores
-        return sharers(
-            region.starts, self.active, self.times, cores, self.iteration_of if self.at_once else None
-        )
+        iteration = self.iteration_of if self.at_once else None
+        return sharers(region.starts, self.active, self.plan.wiring.machine.cores, iteration)
 
     def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
         if self.at_once and isinstance(pointer.offsets, Affine) and isinstance(pointer.tensor, FlatMemory):
@@ -342,19 +337,13 @@ class LoopLowering(Lowering):
 
 def _left(trip_counts: np.ndarray, carried: list[Any], start: list[Any], gains: list[Any]) -> list[Any]:
     """What programs with those trip counts leave a loop with. carried: what they enter it with."""
-    groups = [(stop, np.flatnonzero(trip_counts == stop)) for stop in np.unique(trip_counts).tolist()]
+    groups = [(stop, np.flatnonzero(trip_counts == stop)) for stop in sorted(set(trip_counts.tolist()))]
     return [
         merge(
             [(i, of_lanes(after(x, by, stop) if stop else entry, i)) for stop, i in groups], len(trip_counts)
         )
         for entry, x, by in zip(carried, start, gains, strict=True)
     ]
-
-
-def _limits(v: Value) -> tuple[int, int]:
-    """Of numbers that are compared and added without wrapping."""
-    low, high = ty.limits(v.number)
-    return max(low, -EXACT), min(high, EXACT)
 
 
 def _check_forms(op: Op, frame: Frame) -> None:

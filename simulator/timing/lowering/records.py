@@ -268,7 +268,7 @@ class LoweringContext(Interpreter):
 
     def cores_alike(self, region: AccessRegion) -> Any:
         """For each program how many cores read the same as it, at the same time."""
-        return sharers(region.starts, self.active, 1, self.plan.wiring.machine.cores)
+        return sharers(region.starts, self.active, self.plan.wiring.machine.cores)
 
     def source(
         self, op: Op, pointer: Pointers, mask: Any, amount: Any

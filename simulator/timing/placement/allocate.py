@@ -10,8 +10,9 @@ apart (`allocation/packing.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple
 
 from ...errors import BufferOverflowError
 from ...ir.program import Value
@@ -32,8 +33,7 @@ WHOLE_PERIODS = 4
 Limits = Mapping[str, tuple[int, int]]  # buffer -> (capacity in bytes, alignment in bytes)
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """Slots of a launch: see `Allocation`. buffers: peak against capacity."""
 
     slots: tuple[Slot, ...]

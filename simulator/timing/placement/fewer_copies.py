@@ -5,8 +5,6 @@ The tiles of UB and of L1 count by themselves. A kernel without products overflo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...errors import BufferOverflowError
 from ...ir.program import Program
 from .allocate import Limits, Placement, place
@@ -32,7 +30,7 @@ def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) 
     refused: dict[str, BufferOverflowError] = {}
     while True:
         try:
-            found = place(needs, replace(choice, most=given), limits, device)
+            found = place(needs, choice._replace(most=given), limits, device)
         except BufferOverflowError as e:
             if not needs.spaces.has_dot or given.get(e.space, 1) == 1:
                 raise
@@ -40,7 +38,7 @@ def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) 
             refused[e.space] = e
         else:
             notes = (_note(space, asked, given[space], e) for space, e in refused.items())
-            return replace(found, notes=(*found.notes, *notes))
+            return found._replace(notes=(*found.notes, *notes))
 
 
 def most_copies(program: Program, copies: int) -> int:

@@ -7,7 +7,7 @@ the next one arrives while this one is multiplied. Given tiles (`l0_tile`) keep 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...errors import BufferOverflowError, UsageError
 from .layouts import FRACTAL, align
@@ -15,8 +15,7 @@ from .layouts import FRACTAL, align
 COPIES = 2  # one is read while the next arrives
 
 
-@dataclass(frozen=True)
-class L0Tile:
+class L0Tile(NamedTuple):
     """baseM, baseN, baseK of a product, and the bytes of one L0A and one L0B tile."""
 
     m: int

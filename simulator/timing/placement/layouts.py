@@ -6,7 +6,7 @@ instruction reads it with stride 0 (rows), or through a block broadcast (columns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...ir.program import Op, Program, Value
 from ...ir.types import PointerType
@@ -34,10 +34,10 @@ def tile_bytes(v: Value) -> int:
     """Bytes of a tile in UB, rows padded to blocks; a scalar takes none."""
     if not v.shape:
         return 0
-    row = align(-(-v.shape[-1] * element_bits(v) // 8), BLOCK_BYTES)
-    rows = v.numel // v.shape[-1]
-    packed = align(-(-v.numel * element_bits(v) // 8), BLOCK_BYTES)
-    return packed if v.shape[-1] == 1 or rows == 1 else rows * row
+    columns, elements, bits = v.shape[-1], v.numel, element_bits(v)
+    if columns in (1, elements):
+        return align(-(-elements * bits // 8), BLOCK_BYTES)
+    return elements // columns * align(-(-columns * bits // 8), BLOCK_BYTES)
 
 
 def fractal_bytes(v: Value) -> int:
@@ -67,8 +67,7 @@ def padded_elements(v: Value, bits: int) -> int:
     return v.numel // v.shape[-1] * align(v.shape[-1], per_block)
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """root: the value whose bytes are read (None for a compile-time or register scalar). form: how it is stretched."""
 
     root: Value | None
@@ -102,9 +101,9 @@ class Definitions:
         return self.roots[v.id]
 
     def _root(self, v: Value) -> Value | None:
-        op = self.of(v)
         if v.is_pointer or (v.static is not None and v.static.kind in ("affine", "box")):
             return None
+        op = self.of(v)
         while op is not None and (op.kind in VIEWS or v.id in self.folded):
             v = op.args[0]  # type: ignore[assignment]
             op = self.of(v)

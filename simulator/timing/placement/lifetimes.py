@@ -26,21 +26,16 @@ class Lifetimes:
         self._last_uses(program.body)
         self._late_starts(program.body)
 
-    @property
-    def position(self) -> int:
-        """How many positions there are."""
-        return len(self.lines)
-
     def _number(self, region: Region) -> None:
         for op in region.ops:
-            self.at[op.id] = self.position
+            at = self.at[op.id] = len(self.lines)
             self.lines.append(op.loc.line)
             for inner in op.regions:
-                self.entered.update((a.id, self.at[op.id] + 1) for a in inner.args)
+                self.entered.update((a.id, at + 1) for a in inner.args)
                 self._number(inner)
             if op.kind in ("for", "while"):
                 self.lines.append(op.loc.line)  # the end of the loop, where carried values are handed back
-                self.spans[op.id] = (self.at[op.id], self.position - 1)
+                self.spans[op.id] = (at, len(self.lines) - 1)
 
     def _last_uses(self, region: Region, loop: Op | None = None) -> None:
         for op in region.ops:

@@ -44,7 +44,8 @@ class MemorySpaces(Uses):
         # What passes between the parts of both cores is cut out of their programs: there a row stays with the Vector core.
         self.bias_table = bias_table and not program.split_builtins
         self.added: dict[int, Value] = {}
-        self.has_dot = any(op.kind == "dot" or _flag(op) or _of_cube(op) for op in program.walk())
+        flags, buffers = program.of_kind("sync"), program.of_kind("alloc")
+        self.has_dot = bool(program.of_kind("dot")) or any(map(_flag, flags)) or any(map(_of_cube, buffers))
         self.of_value = {v: str(op.attrs["space"]) for v, op in program.buffers.items()}
         self.made_for = made_in_place(
             program, definitions
@@ -222,9 +223,9 @@ def _on_vector(op: Op) -> bool:
 
 def _of_cube(op: Op) -> bool:
     """An explicit buffer of the Cube."""
-    return op.kind == "alloc" and op.attrs["space"] != UB
+    return bool(op.attrs["space"] != UB)
 
 
 def _flag(op: Op) -> bool:
     """A flag from one core to the other: both are there."""
-    return op.kind == "sync" and op.name != "all"
+    return op.name != "all"

@@ -105,13 +105,13 @@ class Needs:
         """Words for values without a name: what made them, and the named value they go into."""
         out: dict[int, str] = {}
         for op in reversed(list(self.program.walk())):
-            target = next((r.name or out.get(r.id, "") for r in op.results), "") or (
-                "what is stored" if op.kind in ("store", "atomic") else ""
-            )
-            for v in op.args if target else ():
-                made = None if v is None or v.name else self.definitions.of(v)
-                if v is not None and made is not None:
-                    out[v.id] = f"{made.name or made.kind} for {target.split(' for ')[-1]}"
+            first = op.results[0] if op.results else None
+            target = "" if first is None else first.name or out.get(first.id, "").rpartition(" for ")[2]
+            if not target and op.kind not in ("store", "atomic"):
+                continue
+            for v in op.args:
+                if v is not None and not v.name and (made := self.definitions.of(v)) is not None:
+                    out[v.id] = f"{made.name or made.kind} for {target or 'what is stored'}"
         return out
 
 

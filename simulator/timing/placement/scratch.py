@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from ...ir.building.buffers import moved
@@ -21,8 +22,13 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
         return 0
     if op.results and op.results[0].static.kind in ("affine", "box", "scalar", "pointer"):
         return 0
-    needs = operation(op).scratch
-    return sum(size(op, definitions) for what, size in BYTES.items() if what in needs)
+    return sum(size(op, definitions) for size in _sizes(operation(op).scratch))
+
+
+@functools.cache
+def _sizes(needs: Scratch) -> tuple[Callable[[Op, Definitions], int], ...]:
+    """What counts the bytes of each need."""
+    return tuple(size for what, size in BYTES.items() if what in needs)
 
 
 def _made_real(v: Value | None, definitions: Definitions) -> int:

@@ -8,8 +8,8 @@ so already. (vllm-project/vllm-ascend issue 17193: a strided access takes 192 by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ...ir.program import Op, Program, Value
 from .layouts import BLOCK_BYTES
@@ -124,14 +124,13 @@ _RULES: dict[str, Callable[[StaticStrides, Op, Value], Strides]] = {
 }
 
 
-@dataclass(frozen=True)
-class BlockByBlock:
+class BlockByBlock(NamedTuple):
     """Bytes in UB of what moves element by element, a block of 32 bytes each: tiles that are loaded so, by value; buffers
     from which tiles are stored so, by operation.
     """
 
-    landing: Mapping[int, int] = field(default_factory=dict)
-    leaving: Mapping[int, int] = field(default_factory=dict)
+    landing: Mapping[int, int] = MappingProxyType({})
+    leaving: Mapping[int, int] = MappingProxyType({})
 
 
 def block_by_block(program: Program, arguments: Mapping[str, Any]) -> BlockByBlock:

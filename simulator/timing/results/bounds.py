@@ -10,45 +10,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..engine.engine import Machine, ProgramGroup
+from ..engine.engine import Machine, ProgramGroup, Trace
 from ..engine.machine import Wiring
+from . import _work as _work
 
-MOST = 1 << 19  # numbers that are looked at in one go
+
+def add_work(trace: Trace, place: np.ndarray, rate: np.ndarray, floor: bool, out: np.ndarray) -> None:
+    """Add what each program asks of the instructions of a trace to the row of `out` of each; see `_work.pyx`."""
+    t, where = trace, place.astype(np.int64)
+    _work.add_work(t.instructions, t.counts, t.rows, t.table, t.cycles, where, rate, floor, out)
 
 
 def pipe_work(machine: Machine, group: ProgramGroup) -> np.ndarray:
     """[pipes, programs] cycles that each program needs of each pipe when no other program uses the memory."""
+    rates = np.array([*(c.port_bytes_per_cycle for c in machine.channels), 1.0])
     out = np.zeros((len(machine.pipes), len(group.programs)))
-    for met in group.trace.met():
-        _add_work(out, machine, group, *met)
+    add_work(group.trace, group.trace.pipe, rates[np.maximum(group.trace.channel, -1)], True, out)
     return out
-
-
-def _add_work(
-    out: np.ndarray,
-    machine: Machine,
-    group: ProgramGroup,
-    which: np.ndarray,
-    column: np.ndarray,
-    least: np.ndarray,
-    times: np.ndarray,
-) -> None:
-    """Add some of what is met, see `Trace.met`."""
-    trace = group.trace
-    ports = np.array([c.port_bytes_per_cycle for c in machine.channels] or [1.0])
-    channel, pipe = trace.channel[which], trace.pipe[which]
-    transfer = channel >= 0
-    rate = np.where(transfer, ports[np.maximum(channel, 0)], 1.0)
-    constant = np.where(transfer, np.maximum(least, trace.amount[which] / rate), least) * times
-    alike = column < 0
-    out += np.bincount(pipe[alike], constant[alike], len(out))[:, None]
-    varying = np.flatnonzero(~alike)
-    for part in np.array_split(varying, 1 + len(varying) * len(group.programs) // MOST):
-        rows = trace.table[column[part]]
-        floor = np.where(transfer[part], least[part], 0.0)[:, None]
-        cycles = np.where(rows < 0, 0.0, np.maximum(floor, rows / rate[part, None])) * times[part, None]
-        for p in np.unique(pipe[part]).tolist():
-            out[p] += cycles[pipe[part] == p].sum(axis=0)
 
 
 def bounds_us(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -49,13 +48,16 @@ def _ran(group: ProgramGroup, kind: int) -> np.ndarray:
 
 
 def line_costs(
-    plan: LoweringPlan, result: EngineResult, used: int
+    plan: LoweringPlan, result: EngineResult, used: int, texts: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[LineCost, ...], np.ndarray]:
-    """Lines, dearest first, and the place there of each line number of the trace."""
+    """Lines, dearest first, and the place there of each line number of the trace. texts: of the files, by line."""
     numbers: dict[tuple[str, int], list[int]] = {}
     for (file, line, *_), k in sorted(plan.lines.items()):  # sums do not depend on the order of lowering
         numbers.setdefault((file, line), []).append(k)
-    found = [_cost(plan, result, used, *where, ks) for where, ks in numbers.items()]
+    found = [
+        _cost(plan, result, used, f, n, "".join(texts[f][n - 1 : n]).strip(), ks)
+        for (f, n), ks in numbers.items()
+    ]
     order = sorted(range(len(found)), key=lambda i: -found[i].cycles)
     groups, rank = list(numbers.values()), np.empty(len(plan.lines), np.int32)
     for place, i in enumerate(order):
@@ -64,7 +66,7 @@ def line_costs(
 
 
 def _cost(
-    plan: LoweringPlan, result: EngineResult, used: int, file: str, line: int, numbers: list[int]
+    plan: LoweringPlan, result: EngineResult, used: int, file: str, line: int, text: str, numbers: list[int]
 ) -> LineCost:
     charged = [k for k in numbers if k < len(result.line_exposed)]  # the last ones may have no record
     wiring = plan.wiring
@@ -76,7 +78,7 @@ def _cost(
         wiring.pipe_name(p): {r: float(x) for r, x in zip(REASONS, stalls[p], strict=True) if x}
         for p in np.flatnonzero(stalls.any(axis=1)).tolist()
     }
-    return LineCost(file, line, linecache.getline(file, line).strip(), cycles, busy, waits)
+    return LineCost(file, line, text, cycles, busy, waits)
 
 
 def grade_shares(

@@ -16,9 +16,10 @@ from ...ir.program import Op
 from ...precision.dtypes import DType
 from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
-from ..engine.engine import EngineResult, Machine, ProgramGroup, Trace
+from ..engine.engine import EngineResult, Machine, ProgramGroup
 from ..lowering.context import LoweringPlan
 from ..placement.layouts import align
+from .bounds import add_work
 
 # Path between global memory and a core -> the numbers of its channels (`machine._channels`).
 PORTS = {"GM to UB": (0, 1), "UB to GM": (2, 6), "GM to L1": (3, 4), "L0C to GM": (5, 7)}
@@ -118,48 +119,21 @@ def _operand_bytes(plan: LoweringPlan, op: Op) -> tuple[float, float]:
     return float(batch * of_a), float(batch * align(n, 16) * depth * math.ceil(m / tile.m))
 
 
-MOST = 1 << 20  # numbers that are looked at in one go
-
-
 def core_bytes(
     plan: LoweringPlan, result: EngineResult, groups: Sequence[ProgramGroup]
 ) -> dict[str, tuple[float, ...]]:
     """Ways without any byte are left out."""
     machine, cores = plan.wiring.machine, len(result.core_cycles)
-    out: dict[str, np.ndarray] = {}
+    names = [f"{unit}.{path}" for path in PORTS for unit in machine.units]
     units = np.array([machine.units.index(p.unit) for p in machine.pipes])
     paths = np.full(len(machine.channels) + 1, -1)  # the last one is for what is no transfer
     for k, numbers in enumerate(PORTS.values()):
         paths[list(numbers)] = k
+    out = np.zeros((len(names), cores))
     for g in groups:
-        mine = result.programs["core"][g.programs]
-        unit, path = units[g.trace.pipe], paths[np.maximum(g.trace.channel, -1)]
-        pairs = set(zip(path.tolist(), unit.tolist(), strict=True))
-        for k, u in sorted(x for x in pairs if x[0] >= 0):
-            amounts = _of_programs(g.trace, (path == k) & (unit == u), len(g.programs))
-            name = f"{machine.units[u]}.{list(PORTS)[k]}"
-            out[name] = out.get(name, np.zeros(cores)) + np.bincount(mine, amounts, minlength=cores)
-    return {n: tuple(map(float, x)) for n, x in out.items() if x.any()}
-
-
-def _of_programs(trace: Trace, chosen: np.ndarray, programs: int) -> np.ndarray:
-    """[programs] bytes of the chosen instructions. chosen: whether each of them is."""
-    total = np.zeros(programs)
-    for which, column, _, times in trace.met():
-        alike = chosen[which] & (column < 0)
-        total += float((trace.amount[which[alike]] * times[alike]).sum())
-        varying = chosen[which] & (column >= 0)
-        if varying.any():
-            total += _weighted(trace.table, column[varying], times[varying])
-    return total
-
-
-def _weighted(table: np.ndarray, rows: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """[programs] the sum of rows of a table, each so often."""
-    total, first = np.zeros(table.shape[1]), int(rows.min())
-    weights = np.bincount(rows - first, times)
-    used = np.flatnonzero(weights)
-    for part in np.array_split(used, 1 + used.size * len(total) // MOST):
-        moved = np.maximum(table[first + part], 0.0)  # below zero: the program leaves the record out
-        total += (weights[part, None] * moved).sum(axis=0)
-    return total
+        path, moved = paths[np.maximum(g.trace.channel, -1)], np.zeros((len(names), len(g.programs)))
+        place = np.where(path < 0, -1, path * len(machine.units) + units[g.trace.pipe])
+        add_work(g.trace, place, np.ones(len(place)), False, moved)
+        for total, amounts in zip(out, moved, strict=True):
+            total += np.bincount(result.programs["core"][g.programs], amounts, minlength=cores)
+    return {n: tuple(x.tolist()) for n, x in zip(names, out, strict=True) if x.any()}

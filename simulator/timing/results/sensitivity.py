@@ -80,10 +80,12 @@ def _without_pipe(group: ProgramGroup, pipe: int) -> ProgramGroup:
     mine = trace.pipe == pipe
     table = trace.table
     chosen = mine & (trace.channel < 0)
-    fixed = np.unique(np.concatenate([c[chosen[which] & (c >= 0)] for which, c, *_ in trace.met()]))
-    if len(fixed):
+    varying = np.flatnonzero(chosen & (trace.column >= 0) & (trace.counts > 0)).tolist()
+    if varying:
         table = table.copy()
-        table[fixed] = np.minimum(table[fixed], 0.0)  # below zero: the program skips the record
+    for i in varying:
+        rows = table[trace.column[i] : trace.column[i] + trace.rows[i]]
+        np.minimum(rows, 0.0, out=rows)  # below zero: the program skips the record
     changed = trace.instructions.copy()
     for name in ("occupancy", "latency"):
         changed[name][mine] = 0.0

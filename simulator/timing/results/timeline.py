@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import linecache
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from tokenize import TokenError
 
@@ -21,14 +20,19 @@ MOST_LINES = 3000  # of all functions of a launch
 HEAD = re.compile(r"[ \t]*(async[ \t]+)?def\b")
 
 
-def source_texts(kernel: Source, lines: Iterable[LineCost]) -> tuple[SourceText, ...]:
-    """The kernel, then helpers in the order of their cost; what would be more than 3000 lines is left out."""
+def source_texts(
+    kernel: Source, lines: Iterable[LineCost], texts: Mapping[str, Sequence[str]]
+) -> tuple[SourceText, ...]:
+    """The kernel, then helpers in the order of their cost; what would be more than 3000 lines is left out.
+
+    texts: of the files, by line.
+    """
     found = [SourceText(kernel.file, kernel.first_line, _text(kernel.lines))]
     left = MOST_LINES - len(kernel.lines)
     for cost in lines:
         if any(_holds(x, cost) for x in found):
             continue
-        block = _function_at(cost.file, cost.line)
+        block = _function_at(cost.file, cost.line, tuple(texts[cost.file]))
         left -= 0 if block is None else block.text.count("\n") + 1
         if block is not None and left >= 0:
             found.append(block)
@@ -44,13 +48,9 @@ def _text(lines: Iterable[str]) -> str:
     return "\n".join(line.rstrip("\r\n")[:LONGEST_LINE] for line in lines)
 
 
-def _function_at(file: str, line: int) -> SourceText | None:
-    """The function around a line: from the nearest `def` above that reaches it, decorators left out."""
-    return _found(file, line, tuple(linecache.getlines(file)))
-
-
 @lru_cache(maxsize=256)
-def _found(file: str, line: int, lines: tuple[str, ...]) -> SourceText | None:
+def _function_at(file: str, line: int, lines: tuple[str, ...]) -> SourceText | None:
+    """The function around a line: from the nearest `def` above that reaches it, decorators left out."""
     for first in range(min(line, len(lines)) - 1, -1, -1):
         if HEAD.match(lines[first]):
             try:

@@ -23,17 +23,13 @@ class IterationLanes:
 
     def __init__(self, parts: list[IterationRange]) -> None:
         self.parts = parts
-        self.trip_count = sum(p.trip_count for p in parts)
-        if len(parts) == 1:
-            trip_count, programs = parts[0]
-            self.index, self.iteration = (
-                np.tile(programs, trip_count),
-                np.repeat(np.arange(trip_count), len(programs)),
-            )
-            return
-        self.index = np.concatenate([np.tile(p.programs, p.trip_count) for p in parts])
-        lanes = np.repeat([len(p.programs) for p in parts], [p.trip_count for p in parts])
-        self.iteration = np.repeat(np.arange(self.trip_count), lanes)
+        index, iteration, done = [], [], 0
+        for trip_count, programs in parts:
+            index.append(programs[None].repeat(trip_count, 0).ravel())
+            iteration.append(np.arange(done, done + trip_count).repeat(len(programs)))
+            done += trip_count
+        self.trip_count = done
+        self.index, self.iteration = (x[0] if len(x) == 1 else np.concatenate(x) for x in (index, iteration))
 
     @property
     def first(self) -> int:
@@ -49,7 +45,7 @@ def even(programs: int, trip_count: int) -> IterationLanes:
 def ranges_of_trip_counts(trip_counts: np.ndarray) -> list[IterationRange]:
     """The ranges of programs with these trip counts."""
     out, done = [], 0
-    for stop in np.unique(trip_counts[trip_counts > 0]).tolist():
+    for stop in sorted(set(trip_counts[trip_counts > 0].tolist())):
         out.append(IterationRange(stop - done, np.flatnonzero(trip_counts >= stop)))
         done = stop
     return out

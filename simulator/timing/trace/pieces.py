@@ -76,6 +76,9 @@ def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
 
 def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> tuple[Any, Any]:
     """(occupancy, amounts) of lanes that have so much of a transfer, the others skip it."""
+    moved, some = np.where(has, amount * weight, -1.0), weight[has]
+    if (some == some[0]).all():
+        return occupancy * some[0], moved
     count = has.sum(axis=1)
     low = np.where(has, weight, np.inf).min(axis=1)
     high = np.where(has, weight, -np.inf).max(axis=1)
@@ -83,19 +86,19 @@ def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> t
     mean = np.where(low == high, high, mean)
     first = mean[count > 0][0]
     mean = np.where(count == 0, first, mean)  # nobody has these: any number
-    return occupancy * (first if (mean == first).all() else mean), np.where(has, amount * weight, -1.0)
+    return occupancy * (first if (mean == first).all() else mean), moved
 
 
 def averages(x: Any, lanes: int) -> Any:
     """One number, or for each iteration the average over its lanes; exact where they are alike."""
     if not isinstance(x, np.ndarray):
         return float(x)
-    if x.size == 1:
-        return float(x.reshape(-1)[0])
+    first = x.flat[0]
+    if (x == first).all():
+        return float(first)
     rows = x.reshape(-1, lanes)
-    first = rows[:, 0]
     alike = (rows == rows[:, :1]).all(axis=1)
-    out = np.where(alike, first, rows.mean(axis=1))
+    out = np.where(alike, rows[:, 0], rows.mean(axis=1))
     return float(out[0]) if (out == out[0]).all() else out
 
 

@@ -1,13 +1,15 @@
 """Scalar evolution: values that a loop carries and that grow by the same amount in every iteration.
 
-They are found before the loop is lowered. The operations that make such a value are evaluated twice: for the first
-iteration, which gives the growth, and for all iterations at once, which proves it by induction. In the same way it is found
-in how many iterations branches, and trip counts of inner loops, stay the same.
+They are found before the loop is lowered. The operations that make such a value are evaluated for the first iteration,
+which gives the growth. Pointers that all iterations move by the same need no more; for other values, evaluating all
+iterations at once proves it by induction. In the same way it is found in how many iterations branches, and trip counts of
+inner loops, stay the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -150,23 +152,27 @@ def forecast(
     body = op.regions[0]
     args = body.args[1:]
     start = [OPAQUE if _unknown(a, x) else x for a, x in zip(args, carried, strict=True)]
-    made = list(zip(args, body.yields, start, strict=True))
-    asked = [y for a, y, x in made if not isinstance(x, Opaque) and y is not a]
+    made = zip(args, body.yields, start, strict=True)
+    moving = [(a, y, x) for a, y, x in made if not isinstance(x, Opaque) and y is not a]
     inner = _begun(Frame(frame), body, counter[0], start)
     ops = list(_flat(body))[::-1]
-    of.evaluate(_needed(ops, asked), inner, None)
-    gains = [None if isinstance(x, Opaque) or y is a else _gain(x, inner.get(y)) for a, y, x in made]
+    of.evaluate(_needed(ops, [y for _, y, _ in moving]), inner, None)
+    gain = {a.id: _gain(x, inner.get(y)) for a, y, x in moving}
+    gains = [gain.get(a.id) for a in args]
     deciding = [values for values in _decisions(body) if _can_be_known(ops, values)]
-    if not asked and not deciding:
+    inside = {v.id for v in (*body.args, *(r for o in ops for r in o.results))}
+    unproven = [
+        (y, x, gain[a.id]) for a, y, x in moving if gain[a.id] is None or not _only_adds(a, y, ops, inside)
+    ]
+    asked = [*(y for y, *_ in unproven), *(v for values in deciding for v in values)]
+    if not asked:
         return Forecast(start, gains, lanes.trip_count)
     index, iteration = lanes.index, lanes.iteration
     grown_args = [grown(x, by, iteration, index) for x, by in zip(start, gains, strict=True)]
     every = _begun(Frame(frame, index), body, grown(*counter, iteration, index), grown_args)
-    of.evaluate(_needed(ops, [*asked, *(v for values in deciding for v in values)]), every, lanes)
+    of.evaluate(_needed(ops, asked), every, lanes)
     later = [
-        1 + _same_until(every.get(y), grown(x, by, iteration + 1, index), lanes)
-        for (a, y, x), by in zip(made, gains, strict=True)
-        if not isinstance(x, Opaque) and y is not a
+        1 + _same_until(every.get(y), grown(x, by, iteration + 1, index), lanes) for y, x, by in unproven
     ]
     same = [_uniform_until(_decided([every.get(v) for v in values]), lanes) for values in deciding]
     return Forecast(start, gains, min([lanes.trip_count, *later, *same]))
@@ -188,6 +194,17 @@ def _gain(before: Any, after: Any) -> Any:
     if isinstance(after, Opaque):
         raise NotAlikeError
     return growth(before, after)
+
+
+def _only_adds(a: Value, y: Value, ops: list[Op], inside: AbstractSet[int]) -> bool:
+    """Whether an iteration that is given pointers `a` leaves them as `y`, moved by what is the same in all iterations.
+
+    ops: of the body, the last one first; inside: numbers of what it makes, and of what it is given.
+    """
+    for o in ops:
+        if o.kind == "addptr" and o.results[0] is y and o.operand(1).id not in inside:
+            y = o.operand(0)
+    return y is a
 
 
 def _decisions(region: Region) -> Iterator[list[Value]]:

@@ -106,8 +106,8 @@ def accesses(body: Sequence[Any], known: dict[int, int], rows: int = 1) -> tuple
     for x in body:
         if isinstance(x, Loop):
             order, row = accesses(x.body, known, rows * x.trip_count)
-            iteration = np.repeat(np.arange(x.trip_count, dtype=np.int64) * rows, len(order))
-            found.append((np.tile(order, x.trip_count), np.tile(row, x.trip_count) + iteration))
+            iteration = np.arange(x.trip_count, dtype=np.int64)[:, None] * rows
+            found.append((order[None].repeat(x.trip_count, 0).ravel(), (row + iteration).ravel()))
         elif x.access is not None:
             found.append((np.array([known[id(x.access)]], np.int32), np.zeros(1, np.int64)))
     if not found:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...observers import watch
-from ...record.picking import picked
+from ...record.files import picked
 from ..torch_npu.clock import CLOCK
 from . import choices
 from .launch_columns import ABSENT, INPUTS, OUTPUTS, core_type, shape_columns, unit_columns
@@ -34,15 +34,9 @@ if TYPE_CHECKING:
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 KERNELS = "kernel_details.csv"
 BASE = (
-    "Device_id",
-    "Name",
-    "Type",
-    "Accelerator Core",
-    "Start Time(us)",
-    "Duration(us)",
-    "Wait Time(us)",
+    "Device_id", "Name", "Type", "Accelerator Core", "Start Time(us)", "Duration(us)", "Wait Time(us)",
     "Block Num",
-)
+)  # fmt: skip
 UNTIMED = "the profiler needs simulated time, but the device is set to values only: run without --no-time"
 
 

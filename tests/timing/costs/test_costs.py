@@ -6,7 +6,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.ir.operations import OPERATIONS
-from ascendtile.simulator.products.vocabulary import OPS
+from ascendtile.simulator.products.spec import OPS
 from ascendtile.simulator.timing.costs.model import CostModel
 
 P = sim.load_product("ascend910b3")

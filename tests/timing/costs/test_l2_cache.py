@@ -104,11 +104,11 @@ def test_bursts_that_start_inside_of_a_line_weigh_more():
 
 def test_sharers_are_counted_among_the_cores_of_one_moment():
     programs = np.arange(8)
-    assert sharers(np.arange(8), programs, 1, 4) == 1
-    assert sharers(np.zeros(8, np.int64), programs, 1, 4).tolist() == [4] * 8
-    assert sharers(np.array([0, 0, 1, 2, 0, 0, 1, 2]), programs, 1, 4).tolist() == [2, 2, 1, 1] * 2
+    assert sharers(np.arange(8), programs, 4) == 1
+    assert sharers(np.zeros(8, np.int64), programs, 4).tolist() == [4] * 8
+    assert sharers(np.array([0, 0, 1, 2, 0, 0, 1, 2]), programs, 4).tolist() == [2, 2, 1, 1] * 2
     assert (
-        sharers(np.array([0, 1, 0, 1]), np.tile(np.arange(2), 2), 2, 4) == 1
+        sharers(np.array([0, 1, 0, 1]), np.tile(np.arange(2), 2), 4, np.repeat(np.arange(2), 2)) == 1
     )  # two iterations of two programs
 
 

@@ -18,7 +18,7 @@ from ascendtile.simulator.interpreter.interpreter import Interpreter
 from ascendtile.simulator.ir import operations as table
 from ascendtile.simulator.ir.operations import WIDE, Operation, binary, define
 from ascendtile.simulator.precision.dtypes import float16
-from ascendtile.simulator.products.vocabulary import OPS
+from ascendtile.simulator.products.spec import OPS
 from ascendtile.simulator.timing import costs
 from ascendtile.simulator.timing.costs.model import CostModel
 from ascendtile.simulator.units.vector import rounded
@@ -51,7 +51,7 @@ def leak(x_ptr, out_ptr, SLOPE: tl.constexpr, BLOCK: tl.constexpr):
 @pytest.fixture(autouse=True)
 def table_as_it_was() -> Iterator[None]:
     """The whole table, whichever files of the language were imported so far; what a test adds is taken out again."""
-    for name in ("reduction", "debugging", "extra.cann.extension"):
+    for name in ("reduction", "hints", "extra.cann.extension"):
         importlib.import_module(f"ascendtile.simulator.language.{name}")
     with mock.patch.dict(table.OPERATIONS):
         yield

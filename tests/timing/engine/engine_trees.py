@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -107,14 +107,14 @@ def flat(trace: Trace, column: int) -> Trace:
 
 def assert_same(a: EngineResult, b: EngineResult) -> None:
     """Bit for bit, but for the instructions, which are other templates of the same records."""
-    for f in fields(EngineResult):
-        x, y = np.array(getattr(a, f.name)), np.array(getattr(b, f.name))
-        if f.name.startswith("line_"):  # a line whose instructions no program executes may be missing
+    for f in EngineResult._fields:
+        x, y = np.array(getattr(a, f)), np.array(getattr(b, f))
+        if f.startswith("line_"):  # a line whose instructions no program executes may be missing
             most = max(len(x), len(y))
             x, y = (np.concatenate([z, np.zeros((most - len(z), *z.shape[1:]))]) for z in (x, y))
         for name in set(x.dtype.names or ()) - {"instruction"}:
             assert x[name].tobytes() == y[name].tobytes(), name
-        assert x.dtype.names or x.tobytes() == y.tobytes(), f.name
+        assert x.dtype.names or x.tobytes() == y.tobytes(), f
 
 
 @dataclass

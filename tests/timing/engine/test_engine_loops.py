@@ -14,6 +14,7 @@ from ascendtile.simulator.timing.engine._code import unroll
 from ascendtile.simulator.timing.engine.engine import Machine, PipeSpec, ProgramGroup, Trace, simulate
 from ascendtile.simulator.timing.engine.layout import code_of
 from ascendtile.simulator.timing.engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING
+from ascendtile.simulator.timing.results.bounds import add_work
 
 from .engine_builder import MTE2, MTE3, V, machine
 from .engine_strategies import machines
@@ -103,19 +104,22 @@ def test_rows_go_up_to_the_last_one_that_a_record_uses(launch: tuple[Machine, li
         assert [trace.rows[i] for i in met] == [1 + last[i] for i in met]
 
 
-@given(machines().flatmap(lambda on: trees(on, natural=True)))
-def test_what_is_met_is_how_often_records_use_each_row(trace: Trace) -> None:
-    found = Counter[tuple[int, int, float]]()
-    for x in unrolled(trace):
+@given(machines().flatmap(lambda on: trees(on, 3, natural=True)), st.booleans())
+def test_work_is_what_all_records_ask_for(trace: Trace, floor: bool) -> None:
+    count = len(trace.instructions)
+    place, rate = np.arange(count) % 4 - 1, np.where(trace.channel < 0, 1.0, 1.0 + np.arange(count) % 3)
+    expected, out = np.zeros((3, 3)), np.zeros((3, 3))
+    for x in (x for x in unrolled(trace) if place[x.instruction] >= 0):
         row = trace.instructions[x.instruction]
-        column = int(row["column"]) + x.row if row["column"] >= 0 else -1
-        cycles = row["occupancy"] if row["cycles"] < 0 else trace.cycles[row["cycles"] + x.row]
-        found[x.instruction, column, float(cycles)] += 1
-    told = Counter[tuple[int, int, float]]()
-    met = (np.concatenate(x) for x in zip(*trace.met(), strict=True))
-    for which, column, cycles, times in zip(*(x.tolist() for x in met), strict=True):
-        told[which, column, cycles] += times
-    assert {k: n for k, n in told.items() if n} == found
+        least = floor * (row["occupancy"] if row["cycles"] < 0 else trace.cycles[row["cycles"] + x.row])
+        varies, transfer = row["column"] >= 0, row["channel"] >= 0
+        given = trace.table[row["column"] + x.row] if varies else np.full(3, row["amount"])
+        asked = given if varies else np.full(3, least)
+        if transfer:
+            asked = np.maximum(least, given / rate[x.instruction])
+        expected[place[x.instruction]] += np.where(given < 0, 0.0, asked)
+    add_work(trace, place, rate, floor, out)
+    assert out == pytest.approx(expected)
 
 
 def ping_pong(trip_count: int) -> Trace:

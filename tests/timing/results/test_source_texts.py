@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from pathlib import Path
 
 from ascendtile.simulator.ir.source import Source
@@ -26,7 +27,8 @@ def kernel() -> int:
 
 def found(path: Path, *lines: int) -> list[tuple[int, str]]:
     costs = [LineCost(str(path), n, "", 1.0, {}) for n in lines]
-    return [(s.first_line, s.text) for s in source_texts(Source.of(kernel), costs)[1:]]
+    texts = {str(path): linecache.getlines(str(path))}
+    return [(s.first_line, s.text) for s in source_texts(Source.of(kernel), costs, texts)[1:]]
 
 
 def test_the_nearest_function_that_reaches_the_line(tmp_path: Path) -> None:

@@ -85,12 +85,6 @@ def _mode(name: str, x: Any, kind: type[enum.Enum]) -> str:
 
 
 __all__ = [
-    "FixpipeDMAMode",
-    "FixpipeDualDstMode",
-    "FixpipePreQuantMode",
-    "FixpipePreReluMode",
-    "ascend_address_space",
-    "copy",
-    "copy_from_ub_to_l1",
-    "fixpipe",
-]
+    "FixpipeDMAMode", "FixpipeDualDstMode", "FixpipePreQuantMode", "FixpipePreReluMode",
+    "ascend_address_space", "copy", "copy_from_ub_to_l1", "fixpipe",
+]  # fmt: skip

@@ -173,11 +173,5 @@ def _pipe(what: str, argument: str, given: Any, core: str) -> str:
 
 
 __all__ = [
-    "PIPE",
-    "scope",
-    "sub_vec_id",
-    "sub_vec_num",
-    "sync_block_all",
-    "sync_block_set",
-    "sync_block_wait",
-]
+    "PIPE", "scope", "sub_vec_id", "sub_vec_num", "sync_block_all", "sync_block_set", "sync_block_wait",
+]  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from ....ir.program import Op, Value
 from ..accumulator_inits import BT
@@ -16,8 +17,7 @@ from ..strides import BlockByBlock
 MANY = 2**31  # copies: as many as are asked for
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """What a launch chooses.
 
     copies: of tiles that are loaded or stored in a loop; most: buffer -> the most copies that its tiles may have.
@@ -27,9 +27,9 @@ class Choice:
 
     copies: int
     l0c: bool = True
-    blocks: BlockByBlock = field(default_factory=BlockByBlock)
+    blocks: BlockByBlock = BlockByBlock()
     banks: tuple[int, int] | None = None
-    most: Mapping[str, int] = field(default_factory=dict)
+    most: Mapping[str, int] = MappingProxyType({})
 
     def most_in(self, space: str) -> int:
         """The most copies of a tile; a table has one."""

@@ -10,7 +10,7 @@ reuse without conflicts of pipes, else any reuse between lives that do not overl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ ALIVE, MOVED, ANY = range(
 )  # which slots share no bytes: alive together; or one is moved by a transfer; any two
 
 
-@dataclass(frozen=True)
-class Apart:
+class Apart(NamedTuple):
     """pairs: slots, by identity, that one instruction reads together. period: bytes after which UB's banks come again; span:
     bytes that a repeat reads."""
 

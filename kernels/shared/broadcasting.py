@@ -11,7 +11,7 @@ from ..operator.tensors import Tensor
 
 
 @sim.jit
-def load_stretched(ptr, outer, rows, cols, LENGTHS: tl.constexpr, STRIDES: tl.constexpr):
+def load_broadcast(ptr, outer, rows, cols, LENGTHS: tl.constexpr, STRIDES: tl.constexpr):
     """fp32 tile rows x cols of an input that steps STRIDES along the axes LENGTHS, of which the last two are the tile's.
 
     The tile has length 1 along an axis where the input does not vary; a scalar where it varies along neither.
@@ -40,14 +40,14 @@ def stretch(
         outer = item // across // down
         rows = item // across % down * ROWS + tl.arange(0, ROWS)
         cols = item % across * COLS + tl.arange(0, COLS)
-        x = load_stretched(x_ptr, outer, rows, cols, LENGTHS, FROM)
+        x = load_broadcast(x_ptr, outer, rows, cols, LENGTHS, FROM)
         tile = tl.broadcast_to(x, (ROWS, COLS))
         at = unravel(outer, LENGTHS[:-2], TO[:-2]) + rows[:, None] * TO[-2] + cols[None, :]
         mask = (rows < LENGTHS[-2])[:, None] & (cols < LENGTHS[-1])[None, :]
         tl.store(out_ptr + at, tile.to(out_ptr.dtype.element_ty), mask=mask)
 
 
-def stretch_step(x: Tensor, out: Tensor, cores: int) -> Step:
+def broadcast_step(x: Tensor, out: Tensor, cores: int) -> Step:
     """Launch that writes x out in the shape of `out`, to which it broadcasts."""
     shape = out.shape
     strides = [broadcast_strides(s, shape) for s in (x.shape, shape)]

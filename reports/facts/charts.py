@@ -1,10 +1,16 @@
-"""Scales of charts: from figures to places, round figures between their ends, and how a figure is written at an axis."""
+"""What charts of pages and pictures share: scales from figures to places, bars of errors, what a front is drawn against."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...simulator.precision.metrics import ErrorReport, histogram_labels
+
+if TYPE_CHECKING:
+    from ...tiling.results.exploration import Exploration, Found
 
 
 @dataclass(frozen=True)
@@ -75,3 +81,39 @@ def power(exponent: int) -> str:
     return "2" + str(exponent).translate(
         str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
     )
+
+
+def named(label: str) -> str:
+    """2^-3..2^-2 as its lower end, with a real exponent."""
+    head, caret, exponent = label.partition("..")[0].partition("^")
+    return f"{head.removesuffix('2')}{power(int(exponent))}" if caret else head
+
+
+def populated(e: ErrorReport) -> list[tuple[str, int]]:
+    """Bins from the exact one to the last that has elements, without empty ones at both ends."""
+    labels = histogram_labels()
+    if len(e.ulp_histogram) != len(labels):
+        return []
+    used = [k for k, n in enumerate(e.ulp_histogram) if n > 0]
+    if not used:
+        return []
+    first = min((k for k in used if k), default=1)
+    inner = range(first, max(used) + 1) if max(used) else range(0)
+    return [(labels[k], e.ulp_histogram[k]) for k in (0, *inner) if k or e.ulp_histogram[0]]
+
+
+ONLY_TIME = "Here only time differs, so the front is the fastest tiling"
+
+
+def only_time(e: Exploration) -> bool:
+    """Whether all tilings have one UB peak and one error, or none."""
+    return len({(x.evaluation.ub_peak_bytes, x.evaluation.error) for x in e.ranked}) < 2
+
+
+def other_axis(e: Exploration) -> tuple[str, Callable[[Found], float]] | None:
+    """What stands beside time: kernels of the Cube alone use no UB. None where nothing else is known."""
+    if len({x.evaluation.ub_peak_bytes for x in e.found}) > 1:
+        return "KiB of UB at the peak", lambda x: (x.evaluation.ub_peak_bytes or 0) / 1024
+    if not any(x.evaluation.bound_us for x in e.found):
+        return None
+    return "lower bound, us", lambda x: x.evaluation.bound_us or 0.0

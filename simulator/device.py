@@ -15,6 +15,7 @@ from .precision.numeric_switches import check_numerics
 from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
+TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
 CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
 
 
@@ -23,6 +24,9 @@ class Device:
     """What a launch needs to know besides its arguments.
 
     product: the device. cube_math_type: precision mode of the Cube. values, time: whether a launch computes each of them.
+    compiler: who made the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for what
+    an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
+    "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
     multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
@@ -48,6 +52,8 @@ class Device:
     cube_math_type: str = "KEEP_DTYPE"
     values: bool = True
     time: bool = True
+    compiler: str | None = None
+    compiler_version: str = "9.0"
     multibuffer: int = 2
     multibuffer_l0c: bool = True
     explain: bool = False
@@ -72,6 +78,11 @@ class Device:
             )
         check_options(self)
         object.__setattr__(self, "numerics", check_numerics(self.numerics))
+
+    @property
+    def author(self) -> str:
+        """Who makes the code of a kernel."""
+        return self.compiler or TRITON_ASCEND
 
     @property
     def hf32(self) -> bool:

@@ -31,6 +31,8 @@ def _base_tile(x: Any) -> bool:
 
 # Option -> (whether a value is legal, the rule in words).
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "compiler": (lambda x: x in (None, "triton-ascend", "ascendc"), "'triton-ascend', 'ascendc' or None"),
+    "compiler_version": (lambda x: x in ("9.0", "8.5"), "'9.0' or '8.5'"),
     "multibuffer": (
         lambda x: _integer(x, 1, MOST_COPIES),
         f"a number of copies from 1 to {MOST_COPIES}",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 from ...simulator.call import Call
-from ...simulator.device import Device, current_device, device
+from ...simulator.device import ASCENDC, Device, current_device, device
 from ...simulator.launch import prepare, timed
 from ...simulator.record.later import whole
 from ...simulator.record.run import Launch
@@ -21,7 +20,7 @@ def call_of(step: Step) -> Call:
     here = current_device()
     found: tuple[Device, Call] | None = vars(step).get("call")
     if found is None or found[0] is not here:
-        with device(**step.switches) if step.switches else nullcontext():
+        with device(**{"compiler": here.compiler or ASCENDC, **step.switches}):
             found = here, prepare(step.kernel, step.grid, (), step.arguments)
         vars(step)["call"] = found
     return found[1]

@@ -64,6 +64,7 @@ class Settings:
             "values": False,
             "timeline": 0,
             "step_limit": 1 << 30,
+            "compiler": "ascendc",  # what was measured is written by hand
             "multibuffer": self.number("buffers", 2),
             "warm_l2": self._warm(),
             "changed_l2": self.number("changed", 0) / 100,

@@ -6,20 +6,20 @@ import functools
 from typing import Any
 
 from ..call import Call
+from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
 from ..ir.program import Program
 from ..products import Product
 from .placement.accumulator_inits import BT
 from .placement.allocate import Limits, Placement
 from .placement.allocation.context import Choice
+from .placement.compiled.place import place_compiled
 from .placement.fewer_copies import place_with_fewer
 from .placement.layouts import Definitions
 from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
 from .placement.needs import Needs
 from .placement.strides import block_by_block
 
-import os
-COMPILED = os.environ.get('COMPILED', '')
 MAX_PLACEMENTS = 16  # kept for one program
 
 
@@ -58,11 +58,12 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Mem
     banks = _banks(device.product) if device.banks_apart else None
     choice = Choice(copies or device.multibuffer, device.multibuffer_l0c, blocks, banks)
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
-    key = (device.product, choice.copies, choice.l0c, banks, strided)
+    again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
+    key = (again, device.product, choice.copies, choice.l0c, banks, strided)
     needs = _needs(program, device.product)
     found = program.placements.get(key)
     if found is None:
-        found = _found(needs, choice, device.product)
+        found = _found(needs, choice, device.product, again)
         if len(program.placements) >= MAX_PLACEMENTS:
             program.placements.pop(next(iter(program.placements)))
         program.placements[key] = found
@@ -71,13 +72,18 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Mem
     return needs.spaces, found
 
 
-def _found(needs: Needs, choice: Choice, product: Product) -> Placement | tuple[str, str, int, int]:
-    """Where the values lie; if they do not fit, what a `BufferOverflowError` is made of."""
+def _found(
+    needs: Needs, choice: Choice, product: Product, again: bool | None
+) -> Placement | tuple[str, str, int, int]:
+    """Where the values lie; if they do not fit, what a `BufferOverflowError` is made of.
+
+    again: whether the vendor's compiler tries again after an overflow; None where it does not place them.
+    """
+    limits = _limits(needs.spaces, product, by_hand=again is None)
     try:
-        if COMPILED:
-            from .placement.compiled.place import place_compiled
-            return place_compiled(needs, choice, _limits(needs.spaces, product), product.name, COMPILED != "8.5")
-        return place_with_fewer(needs, choice, _limits(needs.spaces, product), product.name)
+        if again is None:
+            return place_with_fewer(needs, choice, limits, product.name)
+        return place_compiled(needs, choice, limits, product.name, again)
     except BufferOverflowError as e:
         return e.words, e.space, e.need_bytes, e.have_bytes
 
@@ -92,11 +98,11 @@ def _needs(program: Program, product: Product) -> Needs:
     return found
 
 
-def _limits(spaces: MemorySpaces, product: Product) -> Limits:
-    """Capacity and alignment of each buffer that values need."""
+def _limits(spaces: MemorySpaces, product: Product, by_hand: bool) -> Limits:
+    """Capacity and alignment of each buffer that values need. by_hand: what a library keeps of L1 is kept."""
     limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
     if spaces.has_dot:
-        reserved = 0 if COMPILED else product.integer("buffers.l1_reserved")
+        reserved = product.integer("buffers.l1_reserved") if by_hand else 0
         limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
     if BT in spaces.of_value.values():

@@ -34,7 +34,7 @@ def place_compiled(needs: Needs, choice: Choice, limits: Limits, device: str, ag
             error = e
             continue
         notes = () if error is None else (f"{'multibuffer' if copies == 1 else 'code motion'} was taken back to fit",)
-        return replace(found, notes=(*found.notes, *notes))
+        return found._replace(notes=(*found.notes, *notes))
     raise error
 
 

@@ -43,7 +43,8 @@ def place_compiled(
         except BufferOverflowError as e:
             needed.append(e)
             continue
-        return found if not needed else found._replace(notes=(*found.notes, _note(taken, needed[-1], found)))
+        notes = (_note(taken, needed[-1], found),) if needed else ()
+        return found._replace(notes=(*found.notes, *notes), rows=rows)
     raise needed[-1]
 
 
@@ -69,8 +70,19 @@ def _placed(plan: Plan, limits: Limits, device: str) -> Placement:
         for space, (capacity, _) in limits.items()
         if space == UB or any(s.space == space for s in made.every)
     }
-    found_so = made.slot_of, made.scratch_of, {}, made.ub_copy, made.l1_copy, made.sum_of
-    return Placement(tuple(made.every), *found_so, dict(plan.x.needs.loop_of), buffers, number)
+    return Placement(
+        tuple(made.every),
+        made.slot_of,
+        made.scratch_of,
+        made.spread_of,
+        made.ub_copy,
+        made.l1_copy,
+        made.sum_of,
+        dict(plan.x.needs.loop_of),
+        buffers,
+        number,
+        repeated=plan.x.same,
+    )
 
 
 def _one_space(

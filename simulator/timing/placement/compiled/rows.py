@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ....ir.program import Op, Value
-from ..layouts import VIEWS
 from ..memory_spaces import MemorySpaces
 
 Axis = tuple[int, int]  # value, axis

@@ -83,7 +83,7 @@ def _found(
     try:
         if again is None:
             return place_with_fewer(needs, choice, limits, product.name)
-        return place_compiled(needs, choice, limits, product.name, again)
+        return place_compiled(needs, choice, limits, product.name, again, sub_blocks=True)
     except BufferOverflowError as e:
         return e.words, e.space, e.need_bytes, e.have_bytes
 

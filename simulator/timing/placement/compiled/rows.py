@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ....ir.program import Op, Value
-from ..layouts import VIEWS
 from ..memory_spaces import MemorySpaces
 
 Axis = tuple[int, int]  # value, axis
@@ -105,6 +104,8 @@ class Axes:
 
 def shared_rows(spaces: MemorySpaces) -> dict[int, int]:
     """Value -> axis of which each Vector core has half; empty where one core does everything."""
+    if not (spaces.has_dot and spaces.fixpipe and spaces.has_vector_work):
+        return {}
     axes = Axes(spaces)
     reduced, blocked = ({axes.find(a) for a in group} for group in (axes.reduced, axes.blocked))
     leaves = list(_leaves(spaces))
@@ -127,7 +128,9 @@ def shared_rows(spaces: MemorySpaces) -> dict[int, int]:
 
 
 def _choice(axes: Axes, v: Value, chosen: set[Axis], reduced: set[Axis], blocked: set[Axis]) -> int | None:
-    candidates = [k for k, n in enumerate(v.shape) if n > 1 and n % 2 == 0 and axes.find((v.id, k)) not in blocked]
+    candidates = [
+        k for k, n in enumerate(v.shape) if n > 1 and n % 2 == 0 and axes.find((v.id, k)) not in blocked
+    ]
     candidates.sort(key=lambda k: (axes.find((v.id, k)) not in chosen, axes.find((v.id, k)) in reduced, k))
     return candidates[0] if candidates and axes.find((v.id, candidates[0])) not in reduced else None
 

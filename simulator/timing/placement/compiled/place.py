@@ -11,18 +11,19 @@ from ..allocate import Limits, Placement
 from ..allocation.context import Choice
 from ..allocation.extra_slots import BIAS_IN_L1
 from ..layouts import table_bytes
-from ..memory_spaces import L0C, L1, UB
+from ..memory_spaces import L0C, L1, UB, MemorySpaces
 from ..needs import Needs
 from ..slots import Slot, find_clobbers, ledger, overflow
 from .expand import Expansion
 from .plan import Plan
-from .rows import shared_rows
+from .rows import SharedRows, shared_rows
 from .tiles import Tile
 
 
-def place_compiled(needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True) -> Placement:
+def place_compiled(needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True, pair: bool = True) -> Placement:
+    """pair: whether a Cube core has two Vector cores beside it."""
     spaces = needs.spaces
-    rows = shared_rows(spaces) if spaces.has_dot and spaces.fixpipe and spaces.has_vector_work else {}
+    rows, why = _shared(spaces) if pair else SharedRows({})
     tries = [(True, choice.copies), (False, choice.copies), (False, 1)]
     error = None
     for motion, copies in tries if again else tries[:1]:
@@ -34,8 +35,20 @@ def place_compiled(needs: Needs, choice: Choice, limits: Limits, device: str, ag
             error = e
             continue
         notes = () if error is None else (f"{'multibuffer' if copies == 1 else 'code motion'} was taken back to fit",)
-        return found._replace(notes=(*found.notes, *notes))
+        alone = (f"one Vector core works: {why}",) if why else ()
+        return found._replace(notes=(*found.notes, *notes, *alone), rows=rows)
     raise error
+
+
+def _shared(spaces: MemorySpaces) -> SharedRows:
+    """What the two Vector cores of a program share, unless the kernel itself gives them their work."""
+    program = spaces.program
+    by_hand = program.split_builtins or any(
+        op.attrs.get("hints", {}).get("bind_sub_block") for op in program.of_kind("for")
+    )
+    if by_hand or not (spaces.has_dot and spaces.fixpipe and spaces.has_vector_work):
+        return SharedRows({})
+    return shared_rows(spaces)
 
 
 class Placer:

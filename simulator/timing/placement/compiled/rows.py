@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ....ir.program import Op, Value
 from ..layouts import VIEWS
 from ..memory_spaces import MemorySpaces
@@ -103,27 +105,36 @@ class Axes:
             self.blocked.update((x.id, k) for x in (v, r) for k in range(len(x.shape)))
 
 
-def shared_rows(spaces: MemorySpaces) -> dict[int, int]:
-    """Value -> axis of which each Vector core has half; empty where one core does everything."""
+class SharedRows(NamedTuple):
+    """axis_of: value -> axis of which each Vector core has half; empty where that is not so. why: one core does everything."""
+
+    axis_of: dict[int, int]
+    why: str = ""
+
+
+def shared_rows(spaces: MemorySpaces) -> SharedRows:
+    """What the two Vector cores of a program share, by the compiler's rules."""
     axes = Axes(spaces)
     reduced, blocked = ({axes.find(a) for a in group} for group in (axes.reduced, axes.blocked))
     leaves = list(_leaves(spaces))
     if not leaves:
-        return {}
+        return SharedRows({}, "no tile of theirs is stored or goes to a product")
     chosen: set[Axis] = set()
     for v in leaves:
         axis = _choice(axes, v, chosen, reduced, blocked)
         if axis is None:
-            return {}
+            size = " x ".join(map(str, v.shape))
+            why = f"no axis of the tile of {size} that leaves in line {v.loc.line} is even and runs through all operations"
+            return SharedRows({}, why)
         chosen.add(axes.find((v.id, axis)))
     out: dict[int, int] = {}
     for v in _values(spaces):
         for k in range(len(v.shape)):
             if axes.find((v.id, k)) in chosen:
                 if v.id in out:
-                    return {}
+                    return SharedRows({}, f"two axes of a tile in line {v.loc.line} would be shared")
                 out[v.id] = k
-    return out
+    return SharedRows(out)
 
 
 def _choice(axes: Axes, v: Value, chosen: set[Axis], reduced: set[Axis], blocked: set[Axis]) -> int | None:

@@ -85,7 +85,7 @@ def _found(
         if again is None:
             return place_with_fewer(needs, choice, limits, product.name)
         pair = product.aiv_per_aic == SUB_VECTOR_CORES
-        return place_compiled(needs, choice, limits, product.name, again, pair)
+        return place_compiled(needs, choice, limits, product.name, again, sub_blocks=pair)
     except BufferOverflowError as e:
         return e.words, e.space, e.need_bytes, e.have_bytes
 

@@ -66,7 +66,7 @@ class Demand:
     def _read(self, op: Op, v: Value | None, i: int) -> None:
         if v is None or not v.shape:
             return
-        source = self._broadcast_of(v)
+        source = self.broadcast_of(v)
         if source is not None and not self._inlined(op, i, v, source):
             self.full.add(v.id)
         if _formula(v):
@@ -80,7 +80,7 @@ class Demand:
             if inner.shape and _formula(inner):
                 self._demand(inner)
 
-    def _broadcast_of(self, v: Value) -> Value | None:
+    def broadcast_of(self, v: Value) -> Value | None:
         """What a broadcast tile looks at, if that has fewer elements and is no scalar."""
         if self.definitions.form(v) == SCALAR:
             return None

@@ -113,7 +113,9 @@ class SharedRows(NamedTuple):
 
 
 def shared_rows(spaces: MemorySpaces) -> SharedRows:
-    """What the two Vector cores of a program share, by the compiler's rules."""
+    """What the two Vector cores of a program share, by the compiler's rules, unless the kernel gives them their work."""
+    if _by_hand(spaces) or not (spaces.has_dot and spaces.fixpipe and spaces.has_vector_work):
+        return SharedRows({})
     axes = Axes(spaces)
     reduced, blocked = ({axes.find(a) for a in group} for group in (axes.reduced, axes.blocked))
     leaves = list(_leaves(spaces))
@@ -123,9 +125,7 @@ def shared_rows(spaces: MemorySpaces) -> SharedRows:
     for v in leaves:
         axis = _choice(axes, v, chosen, reduced, blocked)
         if axis is None:
-            size = " x ".join(map(str, v.shape))
-            why = f"no axis of the tile of {size} that leaves in line {v.loc.line} is even and runs through all operations"
-            return SharedRows({}, why)
+            return SharedRows({}, _no_axis(v))
         chosen.add(axes.find((v.id, axis)))
     out: dict[int, int] = {}
     for v in _values(spaces):
@@ -137,8 +137,22 @@ def shared_rows(spaces: MemorySpaces) -> SharedRows:
     return SharedRows(out)
 
 
+def _by_hand(spaces: MemorySpaces) -> bool:
+    """Whether the kernel says itself which core does what."""
+    loops = spaces.program.of_kind("for")
+    shared = any(op.attrs.get("hints", {}).get("bind_sub_block") for op in loops)
+    return shared or bool(spaces.program.split_builtins)
+
+
+def _no_axis(v: Value) -> str:
+    size = " x ".join(map(str, v.shape))
+    return f"no axis of the tile of {size} in line {v.loc.line} is even and runs through all operations up to there"
+
+
 def _choice(axes: Axes, v: Value, chosen: set[Axis], reduced: set[Axis], blocked: set[Axis]) -> int | None:
-    candidates = [k for k, n in enumerate(v.shape) if n > 1 and n % 2 == 0 and axes.find((v.id, k)) not in blocked]
+    candidates = [
+        k for k, n in enumerate(v.shape) if n > 1 and n % 2 == 0 and axes.find((v.id, k)) not in blocked
+    ]
     candidates.sort(key=lambda k: (axes.find((v.id, k)) not in chosen, axes.find((v.id, k)) in reduced, k))
     return candidates[0] if candidates and axes.find((v.id, candidates[0])) not in reduced else None
 

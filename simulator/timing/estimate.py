@@ -112,7 +112,8 @@ def make_plan(call: Call) -> LoweringPlan:
     spaces, placement = require_places(call)
     vector = spaces.has_vector_work
     shared = vector and shares_iterations(program, device.product)
-    wiring = wire(device.product, spaces.has_dot, vector, has_sub_vectors(program) or shared)
+    both = has_sub_vectors(program) or shared or bool(placement.rows)
+    wiring = wire(device.product, spaces.has_dot, vector, both)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = LoweringPlan(
         program,

@@ -8,6 +8,7 @@ from typing import Any
 from ..call import Call
 from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
+from ..ir.passes.split_cores import SUB_VECTOR_CORES
 from ..ir.program import Program
 from ..products import Product
 from .placement.accumulator_inits import BT
@@ -83,7 +84,8 @@ def _found(
     try:
         if again is None:
             return place_with_fewer(needs, choice, limits, product.name)
-        return place_compiled(needs, choice, limits, product.name, again, sub_blocks=True)
+        pair = product.aiv_per_aic == SUB_VECTOR_CORES
+        return place_compiled(needs, choice, limits, product.name, again, sub_blocks=pair)
     except BufferOverflowError as e:
         return e.words, e.space, e.need_bytes, e.have_bytes
 

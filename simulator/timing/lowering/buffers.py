@@ -63,7 +63,7 @@ class BufferLowering:
             reads = context.written_out(op, v)
         self._warn_through_gm("UB to L1")
         plan.assume("path.ub_to_l1.fixed_cycles")
-        self.cube.stage(op, tile_size(v), reads, *context.target(op.results[0]))
+        self.cube.stage(op, v, reads, *context.target(op.results[0]))
 
     def record_from_l1(self, op: Op) -> None:
         """What a buffer in L1 holds, on its way to UB; products read it where it is."""
@@ -79,7 +79,7 @@ class BufferLowering:
             context.fixed(op, plan.wiring.mte1, fixed + size / rate, 0.0, reads, writes, clobbers)
             return
         self._warn_through_gm("L1 to UB")
-        self.cube.hand_to_vector(op, size, reads, writes, clobbers)
+        self.cube.hand_to_vector(op, r, size, reads, writes, clobbers)
 
     def _warn_through_gm(self, path: str) -> None:
         plan = self.plan

@@ -25,6 +25,7 @@ from ..placement.layouts import align
 from ..placement.memory_spaces import MemorySpaces
 from ..placement.slots import Slot
 from .line_warnings import LineWarnings, dot_messages
+from .shared_rows import HalfCosts
 
 CROSS_CORE = "sync.cross_core_model_cycles"
 DISPATCH = "launch.dispatch_cycles_per_program"
@@ -139,7 +140,10 @@ class LoweringPlan:
         self.wiring = wiring
         self.hf32 = hf32
         self.l0_tile = l0_tile
-        self.costs = VectorCosts(CostModel(product), self.definitions)
+        model, rows = CostModel(product), placement.rows
+        self.costs = (
+            HalfCosts(model, program, self.definitions, rows) if rows else VectorCosts(model, self.definitions)
+        )
         self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])
@@ -189,6 +193,15 @@ class LoweringPlan:
         self._parts: dict[int, list[Part]] = {}
         self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
         self._after = dict(_neighbours(self.program.body))
+
+    @property
+    def both_do_the_same(self) -> bool:
+        """Whether both Vector cores run the same code, but for what they share."""
+        return self.shares_iterations or bool(self.placement.rows)
+
+    def is_shared(self, v: Value, pipe: int) -> bool:
+        """Whether each of two Vector cores moves half of a tile on a pipe of its own."""
+        return v.id in self.placement.rows and pipe in (self.wiring.mte2, self.wiring.mte3)
 
     @property
     def slots(self) -> int:

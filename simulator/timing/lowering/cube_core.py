@@ -119,29 +119,31 @@ class CubeLowering:
             return context.slots_of(source)
         made = plan.spaces.made_real(v)
         reads = context.slots_of(source) if made is None else context.written_out(op, made)
-        self.stage(op, tile_size(source), reads, (slot.number,), slot.targets[0][1])
+        self.stage(op, source, reads, (slot.number,), slot.targets[0][1])
         return (slot.number,)
 
-    def stage(self, op: Op, size: int, reads: Slots, writes: Slots, clobbers: Slots) -> None:
-        """`size` bytes of UB into L1: through global memory where Cube and Vector are apart."""
+    def stage(self, op: Op, v: Value, reads: Slots, writes: Slots, clobbers: Slots) -> None:
+        """A tile of UB into L1: through global memory where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
         if wiring.fixp < 0:
             fixed, rate = plan.ub_to_l1
-            self.context.fixed(op, wiring.mte3, fixed + size / rate, 0.0, reads, writes, clobbers)
+            self.context.fixed(op, wiring.mte3, fixed + tile_size(v) / rate, 0.0, reads, writes, clobbers)
             return
         sent = Leg(wiring.mte3, wiring.write[1], plan.write_rates.interval, plan.write_latency)
         read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_rates.interval, plan.l1_latency)
-        self._hand_over(op, size, (sent, read), reads, writes, clobbers)
+        self._hand_over(op, v, tile_size(v), (sent, read), reads, writes, clobbers)
 
-    def hand_to_vector(self, op: Op, size: int, reads: Slots, writes: Slots, clobbers: Slots) -> None:
-        """`size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
+    def hand_to_vector(
+        self, op: Op, v: Value, size: int, reads: Slots, writes: Slots, clobbers: Slots
+    ) -> None:
+        """A tile of `size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
         sent = Leg(wiring.fixp, wiring.cube_write[1], plan.fixp_min, plan.fixp_latency)
         read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency)
-        self._hand_over(op, size, (sent, read), reads, writes, clobbers)
+        self._hand_over(op, v, size, (sent, read), reads, writes, clobbers)
 
     def _hand_over(
-        self, op: Op, size: int, legs: tuple[Leg, Leg], reads: Slots, writes: Slots, clobbers: Slots
+        self, op: Op, v: Value, size: int, legs: tuple[Leg, Leg], reads: Slots, writes: Slots, clobbers: Slots
     ) -> None:
         """A tile through the workspace, and word of it to the other core.
 
@@ -150,12 +152,18 @@ class CubeLowering:
         """
         context, workspace, (sent, read) = self.context, self.plan.workspace(op), legs
         hop = context.copy_of(workspace, workspace.loop)[0][:1]  # copies of it alternate in a loop
-        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
+        half = self.plan.is_shared(v, sent.pipe)
+        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads, half=half)
         grade = grade_of(self.plan.product, (CROSS_CORE_SYNC,))
         known = sent.latency + self.plan.cross_core_cycles
-        self._moved(op, size, sent._replace(latency=known), writes=hop, grade=grade)
-        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
-        self._moved(op, size, read, reads=hop, writes=writes, clobbers=clobbers)
+        self._tile_moved(op, v, size, sent._replace(latency=known), writes=hop, grade=grade)
+        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads, half=half)
+        self._tile_moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
+
+    def _tile_moved(self, op: Op, v: Value, size: int, leg: Leg, **what: Any) -> None:
+        """A tile through the workspace; half of it where each Vector core has its own."""
+        half = self.plan.is_shared(v, leg.pipe)
+        self._moved(op, size / 2 if half else size, leg, half=half, **what)
 
     def _moved(self, op: Op, amount: Any, leg: Leg, **what: Any) -> None:
         self.context.add(
@@ -177,7 +185,7 @@ class CubeLowering:
             fixed, rate = plan.l0c_to_ub
             context.fixed(op, plan.wiring.vector, fixed + size / rate, 0.0, reads, writes, clobbers)
         else:
-            self.hand_to_vector(op, size, reads, writes, clobbers)
+            self.hand_to_vector(op, r, size, reads, writes, clobbers)
         context.current[r.id] = slot.number
         self._add_start(op, r)
 

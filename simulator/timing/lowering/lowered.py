@@ -33,7 +33,9 @@ class Lowered(Interpreters[Lowering]):
         self.run(numbers, arguments)
         for core, one in self.of.items():
             one.flush(cube=core == CUBE)
-        return main.recorder.builder
+        builder = main.recorder.builder
+        builder.settle()  # what waits for its accesses may take slots for a second core
+        return builder
 
 
 def _share_records(

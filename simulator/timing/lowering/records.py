@@ -35,6 +35,14 @@ class Target(NamedTuple):
     share: np.ndarray | None = None
 
 
+class Moved(NamedTuple):
+    """What a core moves in one transfer. half: whether the other Vector core moves as much of the same tile."""
+
+    amount: Any
+    bursts: Any
+    half: bool
+
+
 class LoweringContext(Interpreter):
     """Lowers some programs to records. `plan` is what all programs of a launch share: costs, buffers, lines."""
 
@@ -60,14 +68,15 @@ class LoweringContext(Interpreter):
     def record_to(self, builder: TraceBuilder) -> None:
         """Put records there.
 
-        Where programs do not follow each other, or have two Vector cores, what they access is touched at once.
+        Where programs do not follow each other, or have two Vector cores apart, what they access is touched at once.
         """
         plan, numbers = self.plan, builder.numbers
-        shared = plan.wiring.mte3 if plan.shares_iterations else -1
+        shared = plan.wiring.mte3 if plan.both_do_the_same else -1
         self.recorder = Recorder(builder, self.subs, plan.drains, shared)
         cores = plan.wiring.machine.cores
         many = int(numbers[-1]) // cores > int(numbers[0]) // cores
-        waves = many and builder.pair is None and bool((np.diff(numbers) == 1).all())
+        one_lane = builder.pair is None or bool(plan.placement.rows)
+        waves = many and one_lane and bool((np.diff(numbers) == 1).all())
         builder.touch.in_waves(cores if waves else 0)
 
     def count(self, op: Op) -> None:
@@ -222,13 +231,21 @@ class LoweringContext(Interpreter):
         **what: Any,
     ) -> tuple[Any, Any]:
         """A regular load; gives its bursts and its elements. channels: from memory and from L2."""
-        size = itemsize(op.results[0])
-        amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, size)
+        r = op.results[0]
+        amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, itemsize(r))
         access, share, many = self.source(op, pointer, mask, amount)
-        what.update(self.least_in(op, rates, pointer, mask, (amount, bursts), many))
+        moved = self.moved(r, pipe, pointer.offsets, amount, bursts)
+        what.update(self.least_in(op, rates, pointer, mask, moved, many))
         target = Target(self.path(op, pipe, channels), access, share)
-        self.add(pipe, op.loc, channel=target, amount=amount, **what)
+        self.add(pipe, op.loc, channel=target, amount=moved.amount, half=moved.half, **what)
         return bursts, elements
+
+    def moved(self, v: Value, pipe: int, offsets: Affine, amount: Any, bursts: Any) -> Moved:
+        """What one core moves of a regular access: all of it, or half of the tile's rows."""
+        if not self.plan.is_shared(v, pipe):
+            return Moved(amount, bursts, False)
+        cut = offsets.strides[self.plan.placement.rows[v.id]] != 1  # else each core has a part of all bursts
+        return Moved(amount / 2, np.minimum(bursts, np.maximum(bursts / 2, 1)) if cut else bursts, True)
 
     def discrete(
         self, op: Op, v: Value, what: str, pipe: int, channel: int, interval: float, **more: Any
@@ -241,7 +258,9 @@ class LoweringContext(Interpreter):
         n, size = v.numel // run, align(run * itemsize(v), BLOCK_BYTES)
         things = "elements" if run == 1 else f"rows of {run} elements"
         self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
-        more.update(occupancy=n * interval, amount=n * size, instructions=n)
+        half = self.plan.is_shared(v, pipe)
+        n = -(-n // 2) if half else n
+        more.update(occupancy=n * interval, amount=n * size, instructions=n, half=half)
         self.add(pipe, op.loc, channel=channel, **more)
 
     def region_of(self, tensor: Tensor, offsets: Any, mask: Any) -> AccessRegion:
@@ -261,13 +280,13 @@ class LoweringContext(Interpreter):
         return traffic(offsets, itemsize, self.region_of(tensor, offsets, mask))
 
     def least_in(
-        self, op: Op, rates: PathRates, pointer: Pointers, mask: Any, moved: tuple[Any, Any], sharers: Any
+        self, op: Op, rates: PathRates, pointer: Pointers, mask: Any, moved: Moved, sharers: Any
     ) -> dict[str, Any]:
-        """The least cycles of a regular load. moved: (bytes, rows). `slow`: those if memory gives it, where they differ."""
-        amount, rows = moved
+        """The least cycles of a regular load. `slow`: those if memory gives it, where they differ."""
+        amount, rows = moved.amount, moved.bursts
         if op.attrs.get("cache") == ".cv":
             region = self.region_of(pointer.tensor, pointer.offsets, mask)
-            lines = line_requests(pointer.offsets, itemsize(op.results[0]), region)
+            lines = line_requests(pointer.offsets, itemsize(op.results[0]), region) / (1 + moved.half)
             return {"occupancy": self.plan.least_cycles(rates.past_l2(), lines, amount, sharers)}
         found, slower = self.plan.least_cycles(rates, rows, amount, sharers), rates.from_memory(rows, amount)
         slow = None if slower is None else self.plan.least_cycles(slower, rows, amount, sharers)

@@ -175,14 +175,16 @@ class VectorLowering:
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = context.traffic(pointer.tensor, offsets, mask, itemsize(v))
         context.check_bursts(op, v, bursts, elements)
+        moved = context.moved(v, pipe, offsets, amount, bursts)
         context.add(
             pipe,
             op.loc,
-            occupancy=plan.least_cycles(plan.write_rates, bursts, amount, 1.0),
+            occupancy=plan.least_cycles(plan.write_rates, moved.bursts, moved.amount, 1.0),
             latency=plan.write_latency,
             channel=channel,
-            amount=amount,
+            amount=moved.amount,
             reads=reads,
+            half=moved.half,
         )
 
     def _spread(self, op: Op, v: Value, reads: tuple[int, ...]) -> tuple[int, ...]:

@@ -132,9 +132,9 @@ class TraceBuilder:
     def settle_if_many(self) -> None:
         """What is pending takes room."""
         if self.records - self.settled >= CHUNK:
-            self._settle()
+            self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Touch what is pending, and make code of it."""
         self.settled = self.records
         if not self.pending:
@@ -298,7 +298,7 @@ class TraceBuilder:
 
     def trace(self, slots: int, flags: Collection[int] = ()) -> Trace:
         """All that was recorded. slots: how many there are. flags: those that stand for flags."""
-        self._settle()
+        self.settle()
         self.repeats.finish()
         rows, all_slots, strides = _instruction_rows(self.keys)
         main, met = _loops_met(self.repeats.code, self.repeats.loops)

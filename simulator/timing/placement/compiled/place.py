@@ -14,7 +14,7 @@ from ..slots import Slot, find_clobbers, ledger, overflow
 from .building import Rules
 from .expansion import Expansion
 from .plan import Plan
-from .rows import shared_rows
+from .rows import SharedRows, shared_rows
 from .slots_of_tiles import slots_of
 
 SINGLE = 1  # copies without multibuffer
@@ -29,7 +29,7 @@ def place_compiled(
     sub_blocks: whether the two Vector cores of a core share the rows of a program with products (`rows.py`).
     Raises `BufferOverflowError` with the need of the last try.
     """
-    rows = shared_rows(needs.spaces) if sub_blocks else {}
+    rows, why = shared_rows(needs.spaces) if sub_blocks else SharedRows({})
     tries: list[Try] = [
         (True, choice.copies, ""),
         (False, choice.copies, "code motion"),
@@ -43,7 +43,8 @@ def place_compiled(
         except BufferOverflowError as e:
             needed.append(e)
             continue
-        notes = (_note(taken, needed[-1], found),) if needed else ()
+        notes = [_note(taken, needed[-1], found)] if needed else []
+        notes += [f"one Vector core works: {why}"] if why else []
         return found._replace(notes=(*found.notes, *notes), rows=rows)
     raise needed[-1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ....ir.program import Op, Value
 from ..memory_spaces import MemorySpaces
 
@@ -102,29 +104,48 @@ class Axes:
             self.blocked.update((x.id, k) for x in (v, r) for k in range(len(x.shape)))
 
 
-def shared_rows(spaces: MemorySpaces) -> dict[int, int]:
-    """Value -> axis of which each Vector core has half; empty where one core does everything."""
-    if not (spaces.has_dot and spaces.fixpipe and spaces.has_vector_work):
-        return {}
+class SharedRows(NamedTuple):
+    """axis_of: value -> axis of which each Vector core has half; empty where that is not so. why: one core does everything."""
+
+    axis_of: dict[int, int]
+    why: str = ""
+
+
+def shared_rows(spaces: MemorySpaces) -> SharedRows:
+    """What the two Vector cores of a program share, by the compiler's rules, unless the kernel gives them their work."""
+    if _by_hand(spaces) or not (spaces.has_dot and spaces.fixpipe and spaces.has_vector_work):
+        return SharedRows({})
     axes = Axes(spaces)
     reduced, blocked = ({axes.find(a) for a in group} for group in (axes.reduced, axes.blocked))
     leaves = list(_leaves(spaces))
     if not leaves:
-        return {}
+        return SharedRows({}, "no tile of theirs is stored or goes to a product")
     chosen: set[Axis] = set()
     for v in leaves:
         axis = _choice(axes, v, chosen, reduced, blocked)
         if axis is None:
-            return {}
+            return SharedRows({}, _no_axis(v))
         chosen.add(axes.find((v.id, axis)))
     out: dict[int, int] = {}
     for v in _values(spaces):
         for k in range(len(v.shape)):
             if axes.find((v.id, k)) in chosen:
                 if v.id in out:
-                    return {}
+                    return SharedRows({}, f"two axes of a tile in line {v.loc.line} would be shared")
                 out[v.id] = k
-    return out
+    return SharedRows(out)
+
+
+def _by_hand(spaces: MemorySpaces) -> bool:
+    """Whether the kernel says itself which core does what."""
+    loops = spaces.program.of_kind("for")
+    shared = any(op.attrs.get("hints", {}).get("bind_sub_block") for op in loops)
+    return shared or bool(spaces.program.split_builtins)
+
+
+def _no_axis(v: Value) -> str:
+    size = " x ".join(map(str, v.shape))
+    return f"no axis of the tile of {size} in line {v.loc.line} is even and runs through all operations up to there"
 
 
 def _choice(axes: Axes, v: Value, chosen: set[Axis], reduced: set[Axis], blocked: set[Axis]) -> int | None:

@@ -24,8 +24,8 @@ class Device:
     """What a launch needs to know besides its arguments.
 
     product: the device. cube_math_type: precision mode of the Cube. values, time: whether a launch computes each of them.
-    compiler: who made the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for what
-    an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
+    compiler: who makes the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for
+    what an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
     "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
     multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
@@ -83,6 +83,11 @@ class Device:
     def author(self) -> str:
         """Who makes the code of a kernel."""
         return self.compiler or TRITON_ASCEND
+
+    def code_by(self, usual: str = TRITON_ASCEND) -> str:
+        """Who makes the code, as records have it: "triton-ascend 9.0", "ascendc". usual: of what runs, if nobody asked."""
+        author = self.compiler or usual
+        return f"{author} {self.compiler_version}" if author == TRITON_ASCEND else author
 
     @property
     def hf32(self) -> bool:

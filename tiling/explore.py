@@ -72,11 +72,11 @@ def explore(
     what: an operator (its name), a `@sim.jit` kernel, or a Triton one with its tuners (`triton.autotune`,
     `triton.heuristics`). For an operator: case (a name, or sizes), dtype, options; space: knob, "dtype" or "cube_math_type"
     -> values to try instead of the usual ones (one value fixes it). For a kernel: args by name or in order (arrays or
-    `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also "multibuffer",
-    "compiler" and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring their own. A `Space` brings
-    its rules along.
-    Without product, the device in force is explored on; its options (compiler, warm_l2, ...) hold in any case. cube_math_type:
-    without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
+    `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also
+    "multibuffer", "compiler" and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring
+    their own. A `Space` brings its rules along.
+    Without product, the device in force is explored on; its options (compiler, warm_l2, ...) hold in any case.
+    cube_math_type: without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
     constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
     over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
     most; seconds: likewise, bounds included, from `began` on (of `time.perf_counter`; without, from this call on).

@@ -108,7 +108,7 @@ class Autotuner(KernelInterface):
             )
 
     def _key(self, given: dict[str, Any]) -> tuple[Any, ...]:
-        """Values of the key arguments, and the element types of all tensors, as Triton has it; who makes the code, if asked."""
+        """Values of the key arguments, and the element types of all tensors, as Triton has it; besides, an unusual compiler."""
         key = [given.get(name) for name in self.keys]
         made, usual = current_device().code_by(), Device(current_device().product).code_by()
         key += [made] * (made != usual)

@@ -16,6 +16,7 @@ from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
 TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
+USUAL_RELEASE = "9.0"  # of triton-ascend
 CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
 
 
@@ -53,7 +54,7 @@ class Device:
     values: bool = True
     time: bool = True
     compiler: str | None = None
-    compiler_version: str = "9.0"
+    compiler_version: str = USUAL_RELEASE
     multibuffer: int = 2
     multibuffer_l0c: bool = True
     explain: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from .device import TRITON_ASCEND, Device
+from .device import TRITON_ASCEND, USUAL_RELEASE, Device
 from .errors import UsageError
 from .precision.numeric_switches import FIXED, OF_PRODUCT, SWITCHES
 from .units.cube_rules import CubeRules
@@ -108,7 +108,9 @@ def options(device: Device) -> dict[str, Any]:
 
 def asked_for(device: Device, usual: str) -> str:
     """Who makes the code, and whether the user chose that: "ascendc", "triton-ascend 9.0 (chosen)"."""
-    return f"{device.code_by(usual)}{'' if device.compiler is None else ' (chosen)'}"
+    made = device.code_by(usual)
+    chosen = device.compiler is not None or made not in (usual, f"{usual} {USUAL_RELEASE}")
+    return f"{made} (chosen)" if chosen else made
 
 
 def _atomic_order(seed: int | None) -> str:

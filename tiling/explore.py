@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.registry import get_operator
-from ..simulator.device import CUBE_MATH_TYPES, current_device
+from ..simulator.device import ASCENDC, CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
 from .agreement import notes_about_values
@@ -172,7 +172,9 @@ def _operator(
     note = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
     bounds, notes = (None, (note,)) if odd and objective == "time" else (points.bounds, ())
     about = (op.name, name_of_product(product), points.first.case, notes)
-    return Task(problem, points.space, bounds, *about, tuple(points.usual()))
+    return Task(
+        problem, points.space, bounds, *about, current_device().code_by(ASCENDC), tuple(points.usual())
+    )
 
 
 def _kernel(
@@ -204,7 +206,8 @@ def _kernel(
     fixed = {} if "cube_math_type" in found.space.axes else {"cube_math_type": mode}
     problem = KernelProblem(kernel, grid, args, product, overrides, fixed, found.derived)
     notes = (*found.notes, *_of_no_tiling(kernel, found.space))
-    return Task(problem, found.space, None, name, name_of_product(product), None, notes)
+    made = current_device().code_by()
+    return Task(problem, found.space, None, name, name_of_product(product), None, notes, made)
 
 
 def _of_no_tiling(kernel: Any, space: Space) -> list[str]:

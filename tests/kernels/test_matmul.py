@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import ascendtile.kernels.running.memory as memory
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.matmul.op import matmul
-from ascendtile.kernels.running import problem as memory
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.errors import RefusedError
 from ascendtile.simulator.precision.cube_math import resolve_matmul

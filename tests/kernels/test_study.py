@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ascendtile.kernels.running.memory as memory
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator
 from ascendtile.kernels.examples.train_tiny import train
 from ascendtile.kernels.operator.draw import DISTRIBUTIONS
-from ascendtile.kernels.running import problem as memory
 from ascendtile.kernels.running.run_op import run_op
 from ascendtile.kernels.study.bench import EXACT, ROUNDED
 from ascendtile.kernels.study.data import drawn

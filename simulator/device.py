@@ -16,6 +16,7 @@ from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
 TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
+USUAL_RELEASE = "9.0"  # of triton-ascend
 CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
 
 
@@ -24,8 +25,8 @@ class Device:
     """What a launch needs to know besides its arguments.
 
     product: the device. cube_math_type: precision mode of the Cube. values, time: whether a launch computes each of them.
-    compiler: who made the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for what
-    an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
+    compiler: who makes the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for
+    what an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
     "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
     multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
@@ -53,7 +54,7 @@ class Device:
     values: bool = True
     time: bool = True
     compiler: str | None = None
-    compiler_version: str = "9.0"
+    compiler_version: str = USUAL_RELEASE
     multibuffer: int = 2
     multibuffer_l0c: bool = True
     explain: bool = False
@@ -83,6 +84,11 @@ class Device:
     def author(self) -> str:
         """Who makes the code of a kernel."""
         return self.compiler or TRITON_ASCEND
+
+    def code_by(self, usual: str = TRITON_ASCEND) -> str:
+        """Who makes the code, as records have it: "triton-ascend 9.0", "ascendc". usual: of what runs, if nobody asked."""
+        author = self.compiler or usual
+        return f"{author} {self.compiler_version}" if author == TRITON_ASCEND else author
 
     @property
     def hf32(self) -> bool:

@@ -33,6 +33,8 @@ MODELLED: dict[str, Callable[[Device, Any], Device]] = {
     "multibuffer": _multibuffer,
     "limit_auto_multi_buffer_of_local_buffer": _limit_of_local_buffer,
     "unit_flag": _unit_flag,
+    "compiler": lambda device, x: replace(device, compiler=x),
+    "compiler_version": lambda device, x: replace(device, compiler_version=x),
     "set_workspace_multibuffer": lambda device, x: replace(device, workspace_copies=x),
 }
 # Options of the Ascend compiler that change time or buffer use there: why they change nothing here.

@@ -271,6 +271,21 @@ def steps_of(op: Op) -> Steps:
     return operation(op).steps if op.results[0].dtype.is_floating() else ()
 
 
+# Operations on FP16 that the vendor's compiler computes in FP32, whoever writes them (HFusion's NormalizeF16ReduceSum,
+# NormalizeCumOpF16ToF32Type and NormalizeF16ToF32Type in AscendNPU-IR; CANN's ReduceSum does the same).
+IN_FP32 = {("reduce", "sum"), ("scan", "sum"), ("scan", "mul"), ("unary", "log")}
+
+
+def in_fp32(op: Op) -> bool:
+    """Whether an operation on halves is computed in FP32 and rounded once, at its end.
+
+    Of BF16 all are, for which the unit has no arithmetic; of FP16 logarithms, sums, and running sums and products.
+    """
+    v = op.args[0] if op.args else None
+    name = "" if v is None else str(v.dtype)
+    return name == "bf16" or (name == "fp16" and (op.kind, op.name) in IN_FP32)
+
+
 def used_rows() -> set[str]:
     """Rows of the product's table by which some operation is costed."""
     return set().union(*(o.all_rows for o in OPERATIONS.values()))

@@ -21,6 +21,7 @@ from ..operations import (
     by_element,
     define_all,
     elements,
+    in_fp32,
     result_type,
     unary,
 )
@@ -101,6 +102,14 @@ def _dot(at: Context, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | No
     if operand != "fp16":  # an FP16 accumulator is for FP16 products only
         rules = rules.with_switches({"accumulator": None})
     return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
+
+
+def _reduce(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
+    def compute(dtype: DType) -> np.ndarray:
+        return vector.reduce(op.name, x, op.attrs["axis"], dtype, at.numerics)
+
+    t = result_type(op)
+    return vector.in_fp32(compute, t, at.numerics) if in_fp32(op) else compute(t)
 
 
 def _permute(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
@@ -208,7 +217,7 @@ define_all(
         ),
         "reduce": Operation(
             "reduce",
-            value=lambda at, op, x: vector.reduce(op.name, x, op.attrs["axis"], result_type(op), at.numerics),
+            value=_reduce,
             rows=("reduce_repeat_sum", "reduce_repeat_max"),
             scratch=Scratch.PARTIALS | Scratch.FIRST,
             flops=1,

@@ -13,7 +13,7 @@ from .operands import Operands, bits_of, compute_type
 
 def unary(c: Operands, op: Op) -> Cost:
     r = op.results[0]
-    return c.in_fp32(op, r, c.with_write_conflicts(op, c.whole(name_of(op), r)))
+    return c.in_fp32(op, r, c.with_write_conflicts(op, c.whole(name_of(op), r, op=op)))
 
 
 def binary(c: Operands, op: Op) -> Cost:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 from ...ir.building.buffers import moved
-from ...ir.operations import Scratch, operation
+from ...ir.operations import Scratch, in_fp32, operation
 from ...ir.program import Op, Value
 from ...precision.dtypes import DType
 from .layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
@@ -104,9 +104,11 @@ def _halves_of_masks(op: Op) -> int:
 
 
 def _reduction(op: Op) -> int:
-    v = op.args[0]
-    assert v is not None
-    axis = op.attrs["axis"]
+    v = op.operand(0)
+    return _partials(v, op.attrs["axis"]) + (4 * v.numel if in_fp32(op) else 0)
+
+
+def _partials(v: Value, axis: int) -> int:
     if axis == len(v.shape) - 1:
         rows = v.numel // v.shape[-1]
         partials = -(-v.shape[-1] // REPEAT_LANES_FP32)

@@ -41,7 +41,7 @@ def in_single(b: Builder, v: Value, compute: Callable[[Value], Operand]) -> Valu
     """`compute` of `v`; of halves in FP32 and rounded once, as the compiler widens a function of several steps."""
     if v.dtype not in (ty.float16, ty.bfloat16):
         return b.to_value(compute(v))
-    return b.cast(compute(b.cast(v, ty.float32)), v.dtype)  # type: ignore[arg-type]
+    return b.cast(compute(b.cast(v, ty.float32)), v.dtype)
 
 
 def _function(name: str, says: str, operation: str = "") -> Builtin:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...precision.dtypes import DType
@@ -28,11 +30,27 @@ from ..operations import (
 from ..program import Op
 from .builder import Builder
 
-# Comparison: see WIDE.
-COMPARISON = Fallback(
-    lambda t: t.is_int() and not t.is_bool(), "{dtype} comparison has no vector instruction"
-)
-DIVISION = Fallback(lambda t: t.is_int(), "integer division has no vector instruction")
+EQUALITY = ("eq", "ne")
+
+
+def _compared_one_by_one(op: Op) -> bool:
+    """Integers, but for the equality of 8 and 32 bits and the order of signed ones (see `costs.elementwise.compare`)."""
+    t = op.operand(0).dtype
+    assert isinstance(t, DType)
+    if not t.is_int() or t.is_bool():
+        return False
+    return t.bits not in (8, 32) or (op.name not in EQUALITY and not t.is_int_signed())
+
+
+def _by_a_tile(op: Op) -> bool:
+    """Whether the amounts of a shift differ between elements."""
+    amounts = op.operand(1).static
+    return not (amounts.kind in ("uniform", "scalar") or (amounts.kind == "affine" and not amounts.axes))
+
+
+# See WIDE.
+COMPARISON = Fallback(_compared_one_by_one, "{dtype} comparison has no vector instruction")
+SHIFT = Fallback(_by_a_tile, "a shift to the right by a tile of amounts has no vector instruction")
 
 # Conversions: (from, to) -> row. Others go through FP32.
 CASTS = {
@@ -71,13 +89,14 @@ def _divided(compute: vector.UnitFunction) -> ValueFunction:
 def _division(compute: vector.UnitFunction) -> Operation:
     """Quotient or remainder of integers."""
     return Operation(
-        "binary",
+        "divide",
         "div",
         _divided(compute),
         near=True,
+        rows=("duplicate", "mul", "sub"),
         scratch=Scratch.OPERANDS,
         flops=1,
-        fallback=(WIDE, DIVISION),
+        fallback=(WIDE,),
         elementwise=True,
         formula=True,
         may_fail=True,
@@ -120,8 +139,8 @@ def _permute(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
 # -- of one operand
 define_all(
     {
-        "abs": unary("abs", value=vector.rounded(np.abs)),
-        "neg": unary("muls", value=vector.rounded(np.negative)),
+        "abs": unary("abs", value=vector.rounded(np.abs), fallback=(WIDE,)),
+        "neg": unary("muls", value=vector.rounded(np.negative), fallback=(WIDE,)),
         **{
             name: unary(value=vector.of_type(compute), fallback=by_element(name))
             for name, compute in {
@@ -161,11 +180,25 @@ define_all(
         ),
         "floordiv": _division(vector.rounded(vector.truncated_division)),
         "mod": _division(vector.rounded(np.fmod)),
-        "and": binary("and", value=vector.rounded(np.bitwise_and), formula=True),
-        "or": binary("or", value=vector.rounded(np.bitwise_or), formula=True),
-        "xor": binary("or", value=vector.rounded(np.bitwise_xor), near=True, formula=True),
-        "shl": binary("shift", value=vector.rounded(np.left_shift), formula=True, may_fail=True),
-        "shr": binary("shift", value=vector.rounded(np.right_shift), formula=True, may_fail=True),
+        "and": binary("and", value=vector.rounded(np.bitwise_and), formula=True, fallback=()),
+        "or": binary("or", value=vector.rounded(np.bitwise_or), formula=True, fallback=()),
+        "xor": replace(
+            binary(
+                "or", value=vector.rounded(np.bitwise_xor), formula=True, fallback=(), rows=("and", "not")
+            ),
+            cost="exclusive_or",
+        ),
+        "shl": binary(
+            "shift", value=vector.rounded(np.left_shift), scalar="shift", formula=True, may_fail=True
+        ),
+        "shr": binary(
+            "shift",
+            value=vector.rounded(np.right_shift),
+            scalar="shift",
+            formula=True,
+            may_fail=True,
+            fallback=(WIDE, SHIFT),
+        ),
     },
     Builder.binary,
 )
@@ -188,6 +221,7 @@ define_all(
             "compare",
             lambda at, op, a, b: vector.compare(op.name, a, b),
             scalar="compares",
+            rows=("max", "maxs", "not", "cast_s8_f16"),
             scratch=Scratch.OPERANDS,
             flops=1,
             fallback=(COMPARISON,),
@@ -222,6 +256,8 @@ define_all(
             scratch=Scratch.PARTIALS | Scratch.FIRST,
             flops=1,
             of_operand=True,
+            fallback=(WIDE,),
+            castable=True,
             flushes=True,
             infer=Builder.reduce,
         ),

@@ -13,7 +13,13 @@ from ..program import Op, Value
 from .builder import Builder
 from .promotion import KernelError, Operand, axis_of, describe
 
-SORTING = Fallback(lambda t: not t.is_floating(), "a sort of {dtype} has no vector instruction")
+SORTING = Fallback(
+    lambda op: not op.operand(0).dtype.is_floating(), "a sort of {dtype} has no vector instruction"
+)
+INDEX_OF_INTEGERS = Fallback(
+    lambda op: not op.operand(0).dtype.is_floating(),
+    "the index of an extreme {dtype} has no vector instruction",
+)
 
 
 def tile(b: Builder, what: str, x: Operand) -> Value:
@@ -143,6 +149,7 @@ def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
         scratch=Scratch.PARTIALS | Scratch.FIRST,
         flops=1,
         of_operand=True,
+        fallback=(INDEX_OF_INTEGERS,),
     )
 )
 def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: bool, first: bool) -> Value:

@@ -94,7 +94,7 @@ def _norm(inverse: bool) -> Build:
     def build(b: Builder, *args: Operand) -> Value:
         types = [floating(b, "a norm", x).dtype for x in args if isinstance(x, Value)]
         common = functools.reduce(ty.promote, types) if types else ty.float64  # type: ignore[arg-type]
-        if common.bits == 16:
+        if common in (ty.float16, ty.bfloat16):
             args = tuple(b.cast(x, ty.float32) for x in args)
         out = args[0]
         for x in args[1:]:

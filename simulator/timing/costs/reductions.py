@@ -11,19 +11,23 @@ import math
 from ...ir.program import Op, Value
 from ..placement.layouts import padded_elements
 from .model import Cost, CostModel
-from .operands import Operands, bits_of, compute_type, moved_bits
+from .operands import Operands, bits_of, compute_type
 
 REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
 SORT_REPEAT = 32  # elements of one repeat of Sort32 and of a merge
 
 
 def reduce(c: Operands, op: Op) -> Cost:
-    v = op.args[0]
-    assert v is not None
-    axis = op.attrs["axis"]
+    v = op.operand(0)
+    return c.in_fp32(op, v, reduce_as(c, op, compute_type(v, op)))
+
+
+def reduce_as(c: Operands, op: Op, dtype: str) -> Cost:
+    """On elements of that type."""
+    v, axis = op.operand(0), op.attrs["axis"]
     if axis == len(v.shape) - 1 and op.name in REDUCED_BY_INSTRUCTION:
-        return c.in_fp32(op, v, _reduce_rows(c, op.name, v, compute_type(v, op)))
-    return c.in_fp32(op, v, _fold(c, op.name, v, axis, compute_type(v, op)))
+        return _reduce_rows(c, op.name, v, dtype)
+    return _fold(c, op.name, v, axis, dtype)
 
 
 def arg_reduce(c: Operands, op: Op) -> Cost:

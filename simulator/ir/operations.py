@@ -34,8 +34,9 @@ Steps = tuple[tuple[str, int], ...]
 FREE = "free"  # a view, a formula, or work of the scalar unit
 RECORDED = "recorded"  # lowering records its instructions itself
 COSTS = (
-    *("unary", "binary", "fma", "compare", "select", "cast", "reduce", "arg_reduce", "scan", "sort"),
-    *("permute", "slice", "cat", "gather", "extract_slice", "insert_slice", "get_element", "custom"),
+    *("unary", "binary", "divide", "exclusive_or", "fma", "compare", "select", "cast", "reduce", "arg_reduce"),
+    *("scan", "sort", "permute", "slice", "cat", "gather", "extract_slice", "insert_slice", "get_element"),
+    "custom",
 )
 
 
@@ -57,9 +58,9 @@ class Scratch(enum.Flag):
 
 
 class Fallback(NamedTuple):
-    """Elements on which the scalar unit does an operation, one by one, and why; the text may name their type."""
+    """Operations that the scalar unit does, element by element, and why; the text may name the type of the elements."""
 
-    of: Callable[[DType], bool]
+    of: Callable[[Op], bool]
     text: str
 
 
@@ -111,7 +112,7 @@ class Operation:
     formula: on scalars and index tiles it stays a formula. may_fail: for some numbers it is an error.
     effect: it is there for more than its result.
     flushes: subnormal operands count as zero, where the unit's rules say so.
-    castable: integers that are small give the same on FP32. coarse: what to say of its low accuracy.
+    castable: integers below 2**31 give the same on int32. coarse: what to say of its low accuracy.
     infer: the function that builds it: it checks the operands and gives type and shape of the result; None for what the
     compiler makes by itself (control flow, transfers between cores, assertions, formulas written out).
     """
@@ -154,14 +155,14 @@ class Operation:
 
 OPERATIONS: dict[str, Operation] = {}
 
-# No vector instruction on A2/A3: integer comparison other than what selects need, and 64-bit integer arithmetic
-# (Triton-Ascend programming guide, operations that fall back to scalar loops).
-WIDE = Fallback(lambda t: t.name in ("int64", "uint64"), "{dtype} arithmetic has no vector instruction")
+# What the vendor's compiler turns into loops of the scalar unit (AscendNPU-IR, ShouldLowerToScalarLoops.cpp); an author of
+# Ascend C has no instruction for it either.
+WIDE = Fallback(lambda op: of_type(op, "int64", "uint64"), "{dtype} arithmetic has no vector instruction")
 
 # Rows of the product's table that no operation of this package is costed by, and why they are there.
 UNUSED = {
     **dict.fromkeys(
-        ("relu", "lrelu", "not", "axpy", "muladddst", "addrelu", "gatherb", "gather_mask_user"),
+        ("relu", "lrelu", "axpy", "muladddst", "addrelu", "gatherb", "gather_mask_user"),
         "measured, and checked against the boards (kernels/validation); no operation is compiled to it",
     ),
     **dict.fromkeys(
@@ -214,8 +215,13 @@ def _origin(infer: Callable[..., Any] | None) -> str:
     return "the compiler" if infer is None else f"{infer.__module__}.{infer.__qualname__}"
 
 
-def _any(dtype: DType) -> bool:
+def _any(op: Op) -> bool:
     return True
+
+
+def of_type(op: Op, *names: str) -> bool:
+    """Whether the elements of the first operand are of one of these types."""
+    return str(op.operand(0).dtype) in names
 
 
 def by_element(name: str) -> tuple[Fallback, ...]:
@@ -262,13 +268,28 @@ def why_by_element(op: Op) -> str | None:
     v = op.args[0] if op.args else None
     if v is None or not v.shape or not isinstance(v.dtype, DType):
         return None
-    found = (f.text.format(dtype=v.dtype) for f in operation(op).fallback if f.of(v.dtype))
+    found = (f.text.format(dtype=v.dtype) for f in operation(op).fallback if f.of(op))
     return next(found, None)
 
 
 def steps_of(op: Op) -> Steps:
     """The instructions of an operation that is none itself; none where the product's table has a row for it."""
     return operation(op).steps if op.results[0].dtype.is_floating() else ()
+
+
+# Operations on FP16 that the vendor's compiler computes in FP32, whoever writes them (HFusion's NormalizeF16ReduceSum,
+# NormalizeCumOpF16ToF32Type and NormalizeF16ToF32Type in AscendNPU-IR; CANN's ReduceSum does the same).
+IN_FP32 = {("reduce", "sum"), ("scan", "sum"), ("scan", "mul"), ("unary", "log")}
+
+
+def in_fp32(op: Op) -> bool:
+    """Whether an operation on halves is computed in FP32 and rounded once, at its end.
+
+    Of BF16 all are, for which the unit has no arithmetic; of FP16 logarithms, sums, and running sums and products.
+    """
+    v = op.args[0] if op.args else None
+    name = "" if v is None else str(v.dtype)
+    return name == "bf16" or (name == "fp16" and (op.kind, op.name) in IN_FP32)
 
 
 def used_rows() -> set[str]:

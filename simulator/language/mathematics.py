@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..ir.building.promotion import KernelError, Operand, describe, is_number
 from ..ir.building.registry import INSTEAD_OF, Builder, Builtin, builtin, named
 from ..ir.operations import binary, by_element, define
 from ..ir.program import Value
+from ..precision import dtypes as ty
 from ..units import functions
 from ..units.vector import of_type
 
@@ -33,6 +35,13 @@ def floating(b: Builder, name: str, x: Operand) -> Value:
     if not v.dtype.is_floating():
         raise KernelError(f"{name} needs floating point, got {describe(v)}; cast with .to(tl.float32)")
     return v
+
+
+def in_single(b: Builder, v: Value, compute: Callable[[Value], Operand]) -> Value:
+    """`compute` of `v`; of halves in FP32 and rounded once, as the compiler widens a function of several steps."""
+    if v.dtype not in (ty.float16, ty.bfloat16):
+        return b.to_value(compute(v))
+    return b.cast(compute(b.cast(v, ty.float32)), v.dtype)
 
 
 def _function(name: str, says: str, operation: str = "") -> Builtin:
@@ -74,20 +83,18 @@ ceil = _whole("ceil", "Smallest integer that is not below")
 
 @builtin(method=True)
 def rsqrt(b: Builder, x: Operand) -> Value:
-    """1 / sqrt(x), by a square root and a division (not the coarse Rsqrt instruction)."""
-    v = floating(b, "rsqrt", x)
-    out = b.binary("div", 1.0, b.unary("sqrt", v))
-    assert isinstance(out, Value)
-    return out
+    """1 / sqrt(x), by a square root and a division (not the coarse Rsqrt instruction); of halves in FP32, rounded once."""
+    return in_single(b, floating(b, "rsqrt", x), lambda v: b.binary("div", 1.0, b.unary("sqrt", v)))
 
 
 @builtin(method=True)
 def sigmoid(b: Builder, x: Operand) -> Value:
-    """1 / (1 + exp(-x)), as the unit has to compute it: negate, exp, add, divide."""
-    e = b.unary("exp", b.unary("neg", floating(b, "sigmoid", x)))
-    out = b.binary("div", 1.0, b.binary("add", e, 1.0))
-    assert isinstance(out, Value)
-    return out
+    """1 / (1 + exp(-x)), as the unit has to compute it: negate, exp, add, divide; of halves in FP32, rounded once."""
+
+    def steps(v: Value) -> Operand:
+        return b.binary("div", 1.0, b.binary("add", b.unary("exp", b.unary("neg", v)), 1.0))
+
+    return in_single(b, floating(b, "sigmoid", x), steps)
 
 
 @builtin(method=True)
@@ -182,14 +189,17 @@ def umulhi(b: Builder, x: Operand, y: Operand) -> Operand:
 def softmax(
     b: Builder, x: Operand, dim: int | None = None, keep_dims: bool = False, ieee_rounding: bool = False
 ) -> Value:
-    """exp(x - max) / sum along `dim` (the first axis if None), by the unit's exp, sum and division.
+    """exp(x - max) / sum along `dim` (the first axis if None), by the unit's exp, sum and division; of halves in FP32.
 
     keep_dims, ieee_rounding: accepted, without effect: the result has the shape of `x`, the division is rounded correctly.
     """
-    v, axis = floating(b, "softmax", x), dim or 0
-    shifted = b.binary("sub", v, b.reduce("max", v, axis, True))
-    e = b.unary("exp", b.to_value(shifted))
-    return b.to_value(b.binary("div", e, b.reduce("sum", e, axis, True)))
+    axis = dim or 0
+
+    def steps(v: Value) -> Operand:
+        e = b.unary("exp", b.to_value(b.binary("sub", v, b.reduce("max", v, axis, True))))
+        return b.binary("div", e, b.reduce("sum", e, axis, True))
+
+    return in_single(b, floating(b, "softmax", x), steps)
 
 
 @builtin(method=True)

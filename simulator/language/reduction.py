@@ -1,7 +1,7 @@
 """Reductions along one axis, in the order of the hardware.
 
-A sum along the last axis adds adjacent pairs inside a repeat (64 FP32 or 128 FP16 lanes), then the repeats' results; a sum
-along another axis adds the upper half onto the lower half elementwise until one row is left.
+A sum along the last axis adds adjacent pairs inside a repeat (64 lanes), then the repeats' results; a sum along another
+axis adds the upper half onto the lower half elementwise until one row is left. Halves are summed in FP32 and rounded once.
 """
 
 from __future__ import annotations
@@ -200,7 +200,8 @@ def _scanned(b: Builder, name: str, x: Operand, axis: int, reverse: bool, dtype:
 def cumsum(b: Builder, input: Operand, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
     """Running sum along `axis`, one element after another (from the end, if `reverse`), rounded at each step.
 
-    bfloat16 is summed in float32, integers narrower than 32 bits in 32 bits, unless `dtype` says otherwise.
+    float16 is summed in float32, each result rounded once. bfloat16 becomes float32, integers narrower than 32 bits become
+    32 bits wide, unless `dtype` says otherwise.
     """
     return _scanned(b, "sum", input, axis, reverse, dtype)
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import UsageError
 from ..precision import _rounding
 from ..precision.dtypes import DType
+from ..precision.dtypes import float32 as FP32
 from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
 from . import functions
@@ -320,8 +321,13 @@ def _exact(source: DType, target: DType) -> bool:
     return source.is_floating() and (source == target or source.bits < target.bits)
 
 
+def in_fp32(compute: Callable[..., np.ndarray], dtype: DType, numerics: Numerics) -> np.ndarray:
+    """What `compute(FP32)` gives, rounded once to a half, under the unit's overflow and subnormal rules."""
+    return _rounded(compute(FP32), dtype, numerics)
+
+
 def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics) -> np.ndarray:
-    """Reduce tile axis `axis` of (P, *shape)."""
+    """Reduce tile axis `axis` of (P, *shape); each step is rounded to `dtype`, as the instructions do."""
     if name == "sum" and dtype.is_floating() and dtype.bits <= 32:
         return (
             _sum_last(x, dtype, numerics)

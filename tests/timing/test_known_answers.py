@@ -56,10 +56,10 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @sim.jit
-def count_matches(ids_ptr, out_ptr, expert, n, BLOCK: tl.constexpr, AS_FLOAT: tl.constexpr):
+def count_matches(ids_ptr, out_ptr, expert, n, BLOCK: tl.constexpr, NARROW: tl.constexpr):
     i = tl.arange(0, BLOCK)
     ids = tl.load(ids_ptr + i, mask=i < n, other=-1)
-    hit = (ids.to(tl.float32) == expert.to(tl.float32)) if AS_FLOAT else (ids == expert)
+    hit = (ids.to(tl.int32) == expert) if NARROW else (ids == expert)
     tl.store(out_ptr, tl.sum(tl.where(hit, 1.0, 0.0)))
 
 
@@ -132,13 +132,13 @@ def test_add_prefers_blocks_of_1024():
 
 
 def test_an_integer_comparison_costs_tens_of_vector_ones():
-    """FlagTree #1156: 2.42 us with a vector operation, 107.3 us as a scalar loop over 256 x 8 elements."""
-    ids, out = sim.shape((2048,), "int32"), f32(1)
+    """FlagTree #1156: 2.42 us with a vector operation, 107.3 us as a scalar loop over 256 x 8 elements, here of int64."""
+    ids, out = sim.shape((2048,), "int64"), f32(1)
     slow, fast = (
-        count_matches.time((1,), ids, out, 3, 2048, BLOCK=2048, AS_FLOAT=as_float)
-        for as_float in (False, True)
+        count_matches.time((1,), ids, out, 3, 2048, BLOCK=2048, NARROW=narrow)
+        for narrow in (False, True)
     )
-    [words] = [w for w in slow.warnings if "int32 comparison has no vector instruction" in w]
+    [words] = [w for w in slow.warnings if "int64 comparison has no vector instruction" in w]
     scalar, vector = map(int, re.search(r"\((\d+) cycles, (\d+) as a vector", words).groups())
     assert 20 < scalar / 2048 < 120
     assert vector < 2048 / 20

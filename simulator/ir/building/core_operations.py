@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...precision.dtypes import DType
@@ -21,17 +23,34 @@ from ..operations import (
     by_element,
     define_all,
     elements,
+    in_fp32,
     result_type,
     unary,
 )
 from ..program import Op
 from .builder import Builder
 
-# Comparison: see WIDE.
-COMPARISON = Fallback(
-    lambda t: t.is_int() and not t.is_bool(), "{dtype} comparison has no vector instruction"
-)
-DIVISION = Fallback(lambda t: t.is_int(), "integer division has no vector instruction")
+EQUALITY = ("eq", "ne")
+
+
+def _compared_one_by_one(op: Op) -> bool:
+    """Integers, but for the equality of 8 and 32 bits and the order of signed ones (see `costs.elementwise.compare`)."""
+    t = op.operand(0).dtype
+    assert isinstance(t, DType)
+    if not t.is_int() or t.is_bool():
+        return False
+    return t.bits not in (8, 32) or (op.name not in EQUALITY and not t.is_int_signed())
+
+
+def _by_a_tile(op: Op) -> bool:
+    """Whether the amounts of a shift differ between elements."""
+    amounts = op.operand(1).static
+    return not (amounts.kind in ("uniform", "scalar") or (amounts.kind == "affine" and not amounts.axes))
+
+
+# See WIDE.
+COMPARISON = Fallback(_compared_one_by_one, "{dtype} comparison has no vector instruction")
+SHIFT = Fallback(_by_a_tile, "a shift to the right by a tile of amounts has no vector instruction")
 
 # Conversions: (from, to) -> row. Others go through FP32.
 CASTS = {
@@ -70,13 +89,14 @@ def _divided(compute: vector.UnitFunction) -> ValueFunction:
 def _division(compute: vector.UnitFunction) -> Operation:
     """Quotient or remainder of integers."""
     return Operation(
-        "binary",
+        "divide",
         "div",
         _divided(compute),
         near=True,
+        rows=("duplicate", "mul", "sub"),
         scratch=Scratch.OPERANDS,
         flops=1,
-        fallback=(WIDE, DIVISION),
+        fallback=(WIDE,),
         elementwise=True,
         formula=True,
         may_fail=True,
@@ -103,6 +123,14 @@ def _dot(at: Context, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | No
     return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
 
 
+def _reduce(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
+    def compute(dtype: DType) -> np.ndarray:
+        return vector.reduce(op.name, x, op.attrs["axis"], dtype, at.numerics)
+
+    t = result_type(op)
+    return vector.in_fp32(compute, t, at.numerics) if in_fp32(op) else compute(t)
+
+
 def _permute(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
     seen = x.transpose(0, *(k + 1 for k in op.attrs["order"]))
     return seen if op.id in at.transposed else np.ascontiguousarray(seen)
@@ -111,8 +139,8 @@ def _permute(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
 # -- of one operand
 define_all(
     {
-        "abs": unary("abs", value=vector.rounded(np.abs)),
-        "neg": unary("muls", value=vector.rounded(np.negative)),
+        "abs": unary("abs", value=vector.rounded(np.abs), fallback=(WIDE,)),
+        "neg": unary("muls", value=vector.rounded(np.negative), fallback=(WIDE,)),
         **{
             name: unary(value=vector.of_type(compute), fallback=by_element(name))
             for name, compute in {
@@ -152,11 +180,25 @@ define_all(
         ),
         "floordiv": _division(vector.rounded(vector.truncated_division)),
         "mod": _division(vector.rounded(np.fmod)),
-        "and": binary("and", value=vector.rounded(np.bitwise_and), formula=True),
-        "or": binary("or", value=vector.rounded(np.bitwise_or), formula=True),
-        "xor": binary("or", value=vector.rounded(np.bitwise_xor), near=True, formula=True),
-        "shl": binary("shift", value=vector.rounded(np.left_shift), formula=True, may_fail=True),
-        "shr": binary("shift", value=vector.rounded(np.right_shift), formula=True, may_fail=True),
+        "and": binary("and", value=vector.rounded(np.bitwise_and), formula=True, fallback=()),
+        "or": binary("or", value=vector.rounded(np.bitwise_or), formula=True, fallback=()),
+        "xor": replace(
+            binary(
+                "or", value=vector.rounded(np.bitwise_xor), formula=True, fallback=(), rows=("and", "not")
+            ),
+            cost="exclusive_or",
+        ),
+        "shl": binary(
+            "shift", value=vector.rounded(np.left_shift), scalar="shift", formula=True, may_fail=True
+        ),
+        "shr": binary(
+            "shift",
+            value=vector.rounded(np.right_shift),
+            scalar="shift",
+            formula=True,
+            may_fail=True,
+            fallback=(WIDE, SHIFT),
+        ),
     },
     Builder.binary,
 )
@@ -179,6 +221,7 @@ define_all(
             "compare",
             lambda at, op, a, b: vector.compare(op.name, a, b),
             scalar="compares",
+            rows=("max", "maxs", "not", "cast_s8_f16"),
             scratch=Scratch.OPERANDS,
             flops=1,
             fallback=(COMPARISON,),
@@ -208,11 +251,13 @@ define_all(
         ),
         "reduce": Operation(
             "reduce",
-            value=lambda at, op, x: vector.reduce(op.name, x, op.attrs["axis"], result_type(op), at.numerics),
+            value=_reduce,
             rows=("reduce_repeat_sum", "reduce_repeat_max"),
             scratch=Scratch.PARTIALS | Scratch.FIRST,
             flops=1,
             of_operand=True,
+            fallback=(WIDE,),
+            castable=True,
             flushes=True,
             infer=Builder.reduce,
         ),

@@ -7,13 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...precision import dtypes as ty
-from ...units import scans
-from ..operations import WIDE, Context, Fallback, Operation, Scratch, define, result_type
+from ...units import scans, vector
+from ..operations import WIDE, Context, Fallback, Operation, Scratch, define, in_fp32, result_type
 from ..program import Op, Value
 from .builder import Builder
 from .promotion import KernelError, Operand, axis_of, describe
 
-SORTING = Fallback(lambda t: not t.is_floating(), "a sort of {dtype} has no vector instruction")
+SORTING = Fallback(
+    lambda op: not op.operand(0).dtype.is_floating(), "a sort of {dtype} has no vector instruction"
+)
+INDEX_OF_INTEGERS = Fallback(
+    lambda op: not op.operand(0).dtype.is_floating(),
+    "the index of an extreme {dtype} has no vector instruction",
+)
 
 
 def tile(b: Builder, what: str, x: Operand) -> Value:
@@ -143,6 +149,7 @@ def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
         scratch=Scratch.PARTIALS | Scratch.FIRST,
         flops=1,
         of_operand=True,
+        fallback=(INDEX_OF_INTEGERS,),
     )
 )
 def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: bool, first: bool) -> Value:
@@ -151,7 +158,11 @@ def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: boo
 
 
 def _scan(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
-    return scans.scan(op.name, x, op.attrs["axis"], op.attrs["reverse"], result_type(op), at.numerics)
+    def compute(dtype: ty.DType) -> np.ndarray:
+        return scans.scan(op.name, x, op.attrs["axis"], op.attrs["reverse"], dtype, at.numerics)
+
+    t = result_type(op)
+    return vector.in_fp32(compute, t, at.numerics) if in_fp32(op) else compute(t)
 
 
 @define(

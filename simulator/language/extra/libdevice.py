@@ -9,6 +9,7 @@ The fast_ forms have the same values as the accurate ones: nobody published what
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from ...ir.building.promotion import KernelError, Operand, describe
 from ...ir.building.registry import Builder, Builtin, named
 from ...ir.program import Value
 from ...precision import dtypes as ty
-from ..mathematics import abs, fdiv, floating, fma, umulhi
+from ..mathematics import abs, fdiv, floating, fma, in_single, umulhi
 
 Build = Callable[..., Any]
 
@@ -74,7 +75,7 @@ def _rcp(b: Builder, arg0: Operand) -> Value:
 
 
 def _rsqrt(b: Builder, arg0: Operand) -> Value:
-    return _quotient(b, 1.0, b.unary("sqrt", floating(b, "rsqrt", arg0)))
+    return in_single(b, floating(b, "rsqrt", arg0), lambda v: _quotient(b, 1.0, b.unary("sqrt", v)))
 
 
 def _relu(b: Builder, arg0: Operand) -> Any:
@@ -91,10 +92,15 @@ def _ilogb(b: Builder, arg0: Operand) -> Value:
 
 def _norm(inverse: bool) -> Build:
     def build(b: Builder, *args: Operand) -> Value:
+        types = [floating(b, "a norm", x).dtype for x in args if isinstance(x, Value)]
+        common = functools.reduce(ty.promote, types) if types else ty.float64  # type: ignore[arg-type]
+        if common in (ty.float16, ty.bfloat16):
+            args = tuple(b.cast(x, ty.float32) for x in args)
         out = args[0]
         for x in args[1:]:
             out = b.binary("hypot", out, x)
-        return _quotient(b, 1.0, out) if inverse else b.to_value(out)
+        out = _quotient(b, 1.0, out) if inverse else b.to_value(out)
+        return b.cast(out, common) if types else out
 
     return build
 

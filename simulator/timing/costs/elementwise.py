@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from ...ir.building.core_operations import EQUALITY
 from ...ir.operations import Steps, name_of, operation
 from ...ir.program import Op, Value
 from ..placement.layouts import SCALAR, padded_elements
@@ -13,7 +14,7 @@ from .operands import Operands, bits_of, compute_type
 
 def unary(c: Operands, op: Op) -> Cost:
     r = op.results[0]
-    return c.in_fp32(op, r, c.with_write_conflicts(op, c.whole(name_of(op), r)))
+    return c.in_fp32(op, r, c.with_write_conflicts(op, c.whole(name_of(op), r, op=op)))
 
 
 def binary(c: Operands, op: Op) -> Cost:
@@ -57,15 +58,76 @@ def fma(c: Operands, op: Op) -> Cost:
     return c.whole("mul", r).then(c.whole("add", r))
 
 
+def divide(c: Operands, op: Op) -> Cost:
+    """Quotient or remainder. Of integers by way of FP32: widened, divided, cast back; the remainder is x - q * y."""
+    r = op.results[0]
+    return binary(c, op) if r.dtype.is_floating() else divide_integers(c, op, r.dtype.name)
+
+
+def divide_integers(c: Operands, op: Op, element: str) -> Cost:
+    r = op.results[0]
+    n, forms = padded_elements(r, 32), [c.form(a) for a in op.args]
+    steps = [c.model.cast(element, "fp32", n, 32) for f in forms if f != SCALAR]
+    if SCALAR in forms:
+        steps.append(c.model.vector("duplicate", "fp32", n, 32))
+    steps += [c.model.vector("div", "fp32", n, 32), c.model.cast("fp32", element, n, 32)]
+    if op.name == "mod":
+        steps += [c.model.vector(row, element, n, 32) for row in ("mul", "sub")]
+    return functools.reduce(Cost.then, steps)
+
+
+def exclusive_or(c: Operands, op: Op) -> Cost:
+    """not (a and b) and (a or b); with all ones it is `not`."""
+    r = op.results[0]
+    if any(_all_ones(c, v) for v in op.args):
+        return c.whole("not", r)
+    return functools.reduce(Cost.then, [c.whole(row, r) for row in ("and", "not", "or", "and")])
+
+
+def _all_ones(c: Operands, v: Value | None) -> bool:
+    source = None if v is None else c.definitions.scalar_source(v)
+    made = None if source is None else c.definitions.of(source)
+    if v is None or made is None or made.kind != "const":
+        return False
+    return made.attrs["value"] in (-1, (1 << v.number.bits) - 1)
+
+
 def compare(c: Operands, op: Op) -> Cost:
-    v = op.args[0]
-    assert v is not None
+    v = op.operand(0)
+    if v.dtype.is_int() and not v.dtype.is_bool():
+        return compare_integers(c, op, v.dtype.name)
     forms = [c.form(a) for a in op.args]
     dtype = compute_type(v)
     bits = bits_of(dtype)
     name = "compares" if SCALAR in forms else "compare"
     cost = c.model.vector(name, dtype, padded_elements(v, bits), bits, conflict=c.conflict(op))
     return c.in_fp32(op, v, cost)
+
+
+def compare_integers(c: Operands, op: Op, element: str) -> Cost:
+    """int8 as FP16. For int32 there is equality only: a >= b where max(a, b) == a, a > b where max(a, b) != b; and != is
+    not ==."""
+    v, forms = op.operand(0), [c.form(a) for a in op.args]
+    order = op.name not in EQUALITY
+    if bits_of(element) == 8:
+        n = padded_elements(v, 16)
+        steps = [c.model.cast(element, "fp16", n, 16) for f in forms if f != SCALAR]
+        row = "compares" if SCALAR in forms else "compare"
+        steps.append(c.model.vector(row, "fp16", n, 16))
+        return functools.reduce(Cost.then, steps if op.name != "ne" else [*steps, _not(c, op)])
+    n, met = padded_elements(v, 32), c.conflict(op)
+    steps = (
+        [c.model.vector("maxs" if SCALAR in forms else "max", element, n, 32, conflict=met)] if order else []
+    )
+    other = forms[op.name in ("gt", "le")] if order else (SCALAR if SCALAR in forms else "")
+    row = "compares" if other == SCALAR else "compare"
+    steps.append(c.model.vector(row, element, n, 32, conflict=met and not order))
+    return functools.reduce(Cost.then, [*steps, _not(c, op)] if op.name in ("ne", "lt", "gt") else steps)
+
+
+def _not(c: Operands, op: Op) -> Cost:
+    """Of the bits of a mask."""
+    return c.model.vector("not", "int16", -(-op.results[0].numel // 16), 16)
 
 
 def select(c: Operands, op: Op) -> Cost:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...ir.operations import in_fp32
 from ...ir.program import Op, Value
-from ...precision.dtypes import DType
 from ..placement.banks import Banks
 from ..placement.layouts import COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .model import WRITE_MEETS_READ, Cost, CostModel
@@ -48,8 +48,8 @@ class Operands:
         tiles = [a for a in op.args if a is not None and self.form(a) == TILE]
         return len(tiles) > 1 and not self.banks.apart(padded_elements(tiles[0], 32) * 4)
 
-    def whole(self, name: str, v: Value, conflict: bool = False) -> Cost:
-        dtype = compute_type(v)
+    def whole(self, name: str, v: Value, conflict: bool = False, op: Op | None = None) -> Cost:
+        dtype = compute_type(v, op)
         bits = bits_of(dtype)
         return self.model.vector(name, dtype, padded_elements(v, bits), bits, conflict=conflict)
 
@@ -68,17 +68,18 @@ class Operands:
         blocks = self.model.vector("brcb", dtype, -(-max(1, r.numel // r.shape[-1]) // 8) * 8 * 8, bits)
         return blocks.then(cost)
 
-    def in_fp32(self, op: Op, r: Value, cost: Cost) -> Cost:
-        """BF16 has no arithmetic: widen the operands, compute, narrow the result."""
-        v = op.args[0]
-        assert v is not None
-        if not isinstance(v.dtype, DType) or v.dtype.name != "bf16":
+    def in_fp32(self, op: Op, v: Value, cost: Cost) -> Cost:
+        """Halves that are computed in FP32: widen the operands, of the size of `v`, compute, narrow the result."""
+        r = op.results[0]
+        if not in_fp32(op):
             return cost
-        elements = padded_elements(r, 32)
-        operands = sum(1 for a in op.args if a is not None and self.form(a) != SCALAR)
-        for _ in range(operands):
-            cost = self.model.cast("bf16", "fp32", elements, 32).then(cost)
-        return cost.then(self.model.cast("fp32", "bf16", elements, 32)) if op.kind != "compare" else cost
+        half, elements = op.operand(0).dtype.name, padded_elements(v, 32)
+        for a in op.args:
+            if a is not None and self.form(a) != SCALAR:
+                cost = self.model.cast(half, "fp32", elements, 32).then(cost)
+        if r.dtype.name != half:
+            return cost
+        return cost.then(self.model.cast("fp32", half, padded_elements(r, 32), 32))
 
     def moved(self, row: str, v: Value) -> Cost:
         """One instruction over all elements, as elements of 16 or 32 bits."""
@@ -91,10 +92,10 @@ class Operands:
         return self.model.vector("index", "int32", padded_elements(r, 32), 32).then(self.moved("gather", r))
 
 
-def compute_type(v: Value) -> str:
-    """Type the unit computes in: BF16 goes through FP32."""
+def compute_type(v: Value, op: Op | None = None) -> str:
+    """Type the unit computes in, in that operation: BF16 goes through FP32, in some operations FP16 too."""
     name = v.dtype.name
-    return "fp32" if name == "bf16" else name
+    return "fp32" if name == "bf16" or (op is not None and in_fp32(op)) else name
 
 
 def bits_of(dtype: str) -> int:

@@ -11,19 +11,23 @@ import math
 from ...ir.program import Op, Value
 from ..placement.layouts import padded_elements
 from .model import Cost, CostModel
-from .operands import Operands, bits_of, compute_type, moved_bits
+from .operands import Operands, bits_of, compute_type
 
 REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
 SORT_REPEAT = 32  # elements of one repeat of Sort32 and of a merge
 
 
 def reduce(c: Operands, op: Op) -> Cost:
-    v = op.args[0]
-    assert v is not None
-    axis = op.attrs["axis"]
+    v = op.operand(0)
+    return c.in_fp32(op, v, reduce_as(c, op, compute_type(v, op)))
+
+
+def reduce_as(c: Operands, op: Op, dtype: str) -> Cost:
+    """On elements of that type."""
+    v, axis = op.operand(0), op.attrs["axis"]
     if axis == len(v.shape) - 1 and op.name in REDUCED_BY_INSTRUCTION:
-        return c.in_fp32(op, v, _reduce_rows(c, op.name, v))
-    return c.in_fp32(op, v, _fold(c, op.name, v, axis))
+        return _reduce_rows(c, op.name, v, dtype)
+    return _fold(c, op.name, v, axis, dtype)
 
 
 def arg_reduce(c: Operands, op: Op) -> Cost:
@@ -32,14 +36,13 @@ def arg_reduce(c: Operands, op: Op) -> Cost:
     assert v is not None
     axis, name = op.attrs["axis"], op.name.removeprefix("arg")
     if axis == len(v.shape) - 1:
-        return c.in_fp32(op, v, _reduce_rows(c, name, v))
-    steps = [_fold(c, row, v, axis) for row in (name, "compare", "select")]
+        return c.in_fp32(op, v, _reduce_rows(c, name, v, compute_type(v)))
+    steps = [_fold(c, row, v, axis, compute_type(v)) for row in (name, "compare", "select")]
     return c.in_fp32(op, v, functools.reduce(Cost.then, steps))
 
 
-def _reduce_rows(c: Operands, name: str, v: Value) -> Cost:
+def _reduce_rows(c: Operands, name: str, v: Value, dtype: str) -> Cost:
     """One result per repeat, then the results by the same instruction again until one per row is left."""
-    dtype = compute_type(v)
     instruction = "reduce_repeat_sum" if name == "sum" else "reduce_repeat_max"
     bits = bits_of(dtype)
     lanes = c.model.repeat_bytes * 8 // bits
@@ -54,9 +57,8 @@ def _reduce_rows(c: Operands, name: str, v: Value) -> Cost:
     return total
 
 
-def _fold(c: Operands, name: str, v: Value, axis: int) -> Cost:
+def _fold(c: Operands, name: str, v: Value, axis: int, dtype: str) -> Cost:
     """Upper half onto lower half, elementwise, until one is left: each step waits for the one before."""
-    dtype = compute_type(v)
     bits = bits_of(dtype)
     rest = padded_elements(v, bits) // v.shape[axis]
     n, inner = v.shape[axis], padded_elements(v, bits) // math.prod(v.shape[: axis + 1])
@@ -77,18 +79,19 @@ def scan(c: Operands, op: Op) -> Cost:
     r = op.results[0]
     n = r.shape[op.attrs["axis"]]
     row = max(1, r.numel // n)
-    dtype = "fp32" if r.dtype.name == "bf16" else r.dtype.name
+    dtype = compute_type(r, op)
+    bits = max(16, bits_of(dtype))
     name = "add" if op.name == "sum" else op.name
     c.model.notes[f"scan: costed as {n - 1} dependent instructions of one row; the sequence is assumed"] = (
         None
     )
-    first = c.model.vector(name, dtype, row, moved_bits(r))
-    later = first._replace(occupancy=first.occupancy - c.model.masking(row, moved_bits(r)))  # the mask stays
+    first = c.model.vector(name, dtype, row, bits)
+    later = first._replace(occupancy=first.occupancy - c.model.masking(row, bits))  # the mask stays
     steps = [first, *[later] * (n - 2)] if n > 1 else [c.moved("copy", r)]
     if op.attrs["axis"] == len(r.shape) - 1 and row > 1:
-        transposed = c.model.transposed(r.numel, moved_bits(r))
+        transposed = c.model.transposed(r.numel, bits)
         steps = [transposed, *steps, transposed]
-    return functools.reduce(Cost.then, steps)
+    return c.in_fp32(op, r, functools.reduce(Cost.then, steps))
 
 
 def sort(c: Operands, op: Op) -> Cost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from ...ir.operations import COSTS, OPERATIONS, operation, steps_of, why_by_element
+from ...ir.operations import COSTS, operation, steps_of, why_by_element
 from ...ir.program import Op, Value
 from ..placement.layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, padded_elements
 from . import custom, elementwise, rearrange, reductions
@@ -34,10 +34,14 @@ class VectorCosts:
         )
 
     def on_vector(self, op: Op) -> Cost:
-        """What the operation would cost on fp32 elements, which the Vector unit takes."""
-        entry = operation(op)
-        name = entry.row if entry.castable else OPERATIONS[op.name].row
-        return self.model.vector(name, "fp32", padded_elements(op.results[0], 32), 32)
+        """What the operation would cost on int32 elements, which the Vector unit takes."""
+        if op.kind == "compare":
+            return elementwise.compare_integers(self.operands, op, "int32")
+        if operation(op).cost == "divide":
+            return elementwise.divide_integers(self.operands, op, "int32")
+        if op.kind == "reduce":
+            return reductions.reduce_as(self.operands, op, "int32")
+        return self.model.vector(operation(op).row, "int32", padded_elements(op.results[0], 32), 32)
 
     def made_real(self, v: Value) -> Cost:
         """Writing out a tile that is a view, a formula or a box mask so far."""

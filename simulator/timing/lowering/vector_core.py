@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...interpreter.values import Affine, Pointers
-from ...ir.operations import OPERATIONS, operation, why_by_element
+from ...ir.operations import operation, why_by_element
 from ...ir.program import Op, Value
 from ..costs.model import Cost
 from ..costs.transfers import boxed
@@ -88,13 +88,13 @@ class VectorLowering:
         return self.plan.scalar if op.kind == "get_element" else wiring.vector
 
     def _warn_scalar(self, op: Op, why: str, cycles: float) -> None:
-        """Say so, and what a cast to fp32 would make of operations whose meaning that keeps."""
+        """Say so, and what a cast to int32 would make of operations whose meaning that keeps."""
         text, numbers = (
             f"{why}: runs element by element on the scalar unit ({{cycles:.0f}} cycles",
             {"cycles": cycles},
         )
-        if any(n in OPERATIONS and OPERATIONS[n].castable for n in (op.kind, op.name)):
-            text += ", {vector:.0f} as a vector instruction on .to(tl.float32), which is exact below 2**24"
+        if operation(op).castable:
+            text += ", {vector:.0f} as a vector instruction on .to(tl.int32), which is exact below 2**31"
             numbers["vector"] = self.plan.costs.on_vector(op).occupancy
         self.plan.warn(op, f"{text})", **numbers)
 

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 
 from ...ir.building.buffers import moved
-from ...ir.operations import Scratch, operation
+from ...ir.building.core_operations import EQUALITY
+from ...ir.operations import Scratch, in_fp32, operation, why_by_element
 from ...ir.program import Op, Value
 from ...precision.dtypes import DType
 from .layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
@@ -60,17 +61,23 @@ def _scalars(op: Op, definitions: Definitions) -> int:
 
 
 def _widened(op: Op) -> int:
-    """BF16 is computed in FP32: two widened operands."""
-    v = op.args[0] if op.kind != "select" else op.args[1]
+    """Operands in the type that computes: of BF16 and of quotients of integers two of FP32, of int8 compared two of FP16;
+    of int32 in order their maximum; of an exclusive or its two parts."""
+    v = op.args[0]
     if (
         v is None
         or not v.shape
         or not isinstance(v.dtype, DType)
-        or v.dtype.name != "bf16"
         or op.kind == "select"
+        or why_by_element(op)
     ):
         return 0
-    return 2 * v.numel * 4
+    how = operation(op).cost
+    if v.dtype.name == "bf16" or (how == "divide" and v.dtype.is_int()):
+        return 2 * v.numel * 4
+    if how == "compare" and v.dtype.is_int() and v.dtype.bits in (8, 32):
+        return v.numel * 4 if v.dtype.bits == 8 or op.name not in EQUALITY else 0
+    return 2 * tile_bytes(v) if how == "exclusive_or" else 0
 
 
 def _sliced(op: Op) -> int:
@@ -104,9 +111,11 @@ def _halves_of_masks(op: Op) -> int:
 
 
 def _reduction(op: Op) -> int:
-    v = op.args[0]
-    assert v is not None
-    axis = op.attrs["axis"]
+    v = op.operand(0)
+    return _partials(v, op.attrs["axis"]) + (4 * v.numel if in_fp32(op) else 0)
+
+
+def _partials(v: Value, axis: int) -> int:
     if axis == len(v.shape) - 1:
         rows = v.numel // v.shape[-1]
         partials = -(-v.shape[-1] // REPEAT_LANES_FP32)

@@ -80,9 +80,24 @@ class Pipe:
     core_conflicts: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
+# What a buffer is for: a value of the kernel, one that a loop carries, what one operation works with, a broadcast written out,
+# an operand in a wider type, what a comparison or a mask takes, elements or rows kept apart by a stride, a value on its way to
+# another buffer.
+REASONS = (
+    "tile",
+    "carried",
+    "scratch",
+    "broadcast",
+    "widened",
+    "comparison",
+    "stride",
+    "passing",
+)
+
+
 @dataclass(frozen=True)
 class LiveValue:
-    """One value that is alive at a buffer's peak: bytes are for one copy."""
+    """One value that is alive at a buffer's peak: bytes are for one copy. why: a word of `REASONS`, "" in old records."""
 
     name: str
     file: str
@@ -92,6 +107,7 @@ class LiveValue:
     bytes: int
     copies: int
     offset: int
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,10 @@ from .memory_spaces import UB
 
 @dataclass
 class Slot:
-    """One buffer: the values that it holds one after the other, its life in program positions, its bytes and copies."""
+    """One buffer: the values that it holds one after the other, its life in program positions, its bytes and copies.
+
+    why: what it is for, a word of `record.run.REASONS`; "" where nobody says.
+    """
 
     values: list[Value]
     start: int
@@ -25,6 +28,7 @@ class Slot:
     label: str = ""
     space: str = UB
     loop: int = -1  # operation whose iterations take its copies in turn, where no value tells
+    why: str = ""
     targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
 
     @property
@@ -74,9 +78,9 @@ def _live_value(s: Slot, names: Mapping[int, str]) -> LiveValue:
     named = [v for v in s.values if v.name] or s.values
     v = named[-1] if named else None
     if v is None:
-        return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset)
+        return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset, s.why)
     name = s.label or v.name or names.get(v.id, "temporary")
-    return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset)
+    return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset, s.why)
 
 
 def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:

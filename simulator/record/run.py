@@ -80,19 +80,17 @@ class Pipe:
     core_conflicts: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-# What a buffer is for: a value of the kernel, one that a loop carries, what one operation works with, a broadcast written out,
-# an operand in a wider type, what a comparison or a mask takes, elements or rows kept apart by a stride, a value on its way to
-# another buffer.
-REASONS = (
-    "tile",
-    "carried",
-    "scratch",
-    "broadcast",
-    "widened",
-    "comparison",
-    "stride",
-    "passing",
-)
+# What a buffer is for, by the word of `LiveValue.why`.
+REASONS = {
+    "tile": "tile",
+    "carried": "carried by a loop",
+    "scratch": "scratch of one operation",
+    "broadcast": "broadcast written out",
+    "widened": "operand in a wider type",
+    "comparison": "comparison or mask",
+    "stride": "32 bytes an element, for a stride",
+    "passing": "on its way to another buffer",
+}
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ MAX_PLACEMENTS = 16  # kept for one program
 
 
 def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
-    """As `_place`, once for a call. Raises `BufferOverflowError` with blocks that were tried and fit."""
+    """As `place_program`, once for a call. Raises `BufferOverflowError` with blocks that were tried and fit."""
     if "places" not in vars(call):
         try:
-            vars(call)["places"] = _place(call, call.program)
+            vars(call)["places"] = place_program(call, call.program)
         except BufferOverflowError as e:
             raise _Overflow(e, call) from None
     found: tuple[MemorySpaces, Placement] = vars(call)["places"]
@@ -56,7 +56,7 @@ class _Overflow(BufferOverflowError):
         return _advice(self.call)
 
 
-def _place(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:
+def place_program(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
@@ -156,7 +156,7 @@ def _other_ways(call: Call) -> Iterator[str]:
 def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> bool:
     try:
         program = call.kernel.program(call.types, {**call.constants, **changed})
-        _place(call, program, copies)
+        place_program(call, program, copies)
     except AscendtileError:
         return False
     return True

@@ -80,7 +80,7 @@ def _tiles(plan: LoweringPlan, op: Op, tile: L0Tile, name: str) -> tuple[LiveVal
     message = (
         f"base tile of {plan.spaces.source(v).name or ('the left operand' if left else 'the right operand')}"
     )
-    return (LiveValue(message, op.loc.file, op.loc.line, shape, str(v.dtype), size, COPIES, 0),)
+    return (LiveValue(message, op.loc.file, op.loc.line, shape, str(v.dtype), size, COPIES, 0, "tile"),)
 
 
 def _tails(plan: LoweringPlan, op: Op) -> Iterator[str]:

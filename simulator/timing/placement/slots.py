@@ -14,7 +14,8 @@ from .memory_spaces import UB
 class Slot:
     """One buffer: the values that it holds one after the other, its life in program positions, its bytes and copies.
 
-    why: what it is for, a word of `record.run.REASONS`; "" where nobody says.
+    offset: where it begins; offsets: where each copy does, empty if one follows the other. why: what it is there for, in a
+    word or two, and line: of the source line that asks for it (0: that of its values).
     """
 
     values: list[Value]
@@ -28,19 +29,29 @@ class Slot:
     label: str = ""
     space: str = UB
     loop: int = -1  # operation whose iterations take its copies in turn, where no value tells
+    offsets: tuple[int, ...] = ()
     why: str = ""
+    line: int = 0
     targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
 
     @property
     def total(self) -> int:
         return self.size * self.copies
 
+    def place(self, copy: int) -> int:
+        """Where a copy begins."""
+        return self.offsets[copy] if self.offsets else self.offset + copy * self.size
+
+    @property
+    def top(self) -> int:
+        """Behind its last byte."""
+        return max(self.offsets, default=self.place(self.copies - 1)) + self.size
+
 
 def find_clobbers(slots: list[Slot]) -> None:
     """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
-    spans = [(t, t.offset, t.offset + t.total) for t in slots]
-    for s in slots:
-        first, last = s.offset, s.offset + s.total
+    spans = [(t, min(t.offsets, default=t.offset), t.top) for t in slots]
+    for s, first, last in spans:
         others = [t for t, start, end in spans if start < last and first < end and t is not s]
         s.targets = [
             (
@@ -52,7 +63,7 @@ def find_clobbers(slots: list[Slot]) -> None:
 
 
 def _share(s: Slot, k: int, t: Slot, c: int) -> bool:
-    a, b = s.offset + k * s.size, t.offset + c * t.size
+    a, b = s.place(k), t.place(c)
     return a < b + t.size and b < a + s.size
 
 
@@ -69,7 +80,7 @@ def ledger(slots: Sequence[Slot], capacity: int, lines: Sequence[int], names: Ma
         total += delta
         alive.append(total)
     at = max(range(len(alive)), key=lambda i: alive[i], default=0)
-    peak = max((s.offset + s.total for s in slots), default=0)
+    peak = max((s.top for s in slots), default=0)
     values = [_live_value(s, names) for s in sorted(slots, key=lambda s: -s.total) if s.start <= at <= s.end]
     return Buffer(peak, capacity, tuple(values), tuple(zip(lines, alive, strict=False)))
 
@@ -78,9 +89,10 @@ def _live_value(s: Slot, names: Mapping[int, str]) -> LiveValue:
     named = [v for v in s.values if v.name] or s.values
     v = named[-1] if named else None
     if v is None:
-        return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset, s.why)
+        return LiveValue(s.label, "", s.line, (), "", s.size, s.copies, s.offset, s.why, s.offsets)
     name = s.label or v.name or names.get(v.id, "temporary")
-    return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset, s.why)
+    place = (s.size, s.copies, s.offset, s.why, s.offsets)
+    return LiveValue(name, v.loc.file, s.line or v.loc.line, v.shape, str(v.dtype), *place)
 
 
 def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
@@ -88,17 +100,24 @@ def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
     alive = [v for v in buffer.peak if v.bytes]  # constants take nothing
     rows = "\n".join(
         f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
-        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  {_line(program, v)}"
+        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  {_line(program, v)}{_why(v)}"
         for v in alive[:6]
     )
     rest = alive[6:]
     if rest:
         rows += f"\n    {sum(v.bytes * v.copies for v in rest):>8} B  in {len(rest)} smaller ones"
+    if holes := need - sum(v.bytes * v.copies for v in alive):
+        rows += f"\n    {holes:>8} B  in holes between them" if holes > 0 else ""
     return (
         f"{program.name} on {device}: {space.lower()} overflow, requires {need * 8} bits while {have * 8} bits available "
         f"({need} against {have} bytes). Alive at the peak"
         f"{f' (lines of {program.file})' if program.file else ''}:\n{rows}"
     )
+
+
+def _why(v: LiveValue) -> str:
+    """What a buffer is for, if that is not to hold a value of the kernel, and if its name does not say it."""
+    return "" if v.why in ("", "tile") or v.why in v.name else f", {v.why}"
 
 
 def _line(program: Program, v: LiveValue) -> str:

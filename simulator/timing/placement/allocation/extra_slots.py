@@ -10,7 +10,6 @@ from ..slots import Slot
 from .context import Allocation
 
 BIAS_IN_L1 = -1  # in place of the number of an operand
-PASSING = "passing"
 
 
 def scratch(a: Allocation, op: Op) -> None:
@@ -31,7 +30,9 @@ def spread(a: Allocation, op: Op) -> None:
     if root is not None and (root.id in blocks.landing or _from_cube(a, root)):
         return
     size = align(blocks.leaving[op.id], a.alignment[UB])
-    slot = a.spread_of[op.id] = Slot([], at, at, size, label=f"blocks of strided {op.kind}", why="stride")
+    slot = a.spread_of[op.id] = Slot(
+        [], at, at, size, label=f"blocks of strided {op.kind}", why="stride padding"
+    )
     slot.values = [v] if v is not None else []
     copies = min(a.copies(a.loops[-1]), a.choice.most_in(UB)) if a.loops else 1
     if copies > 1:
@@ -52,7 +53,7 @@ def cross(a: Allocation, op: Op) -> None:
             at = a.lives.spans.get(op.id, (0, a.lives.at[op.id]))[1]
             name = f"{r.name or 'product'} in UB"
             end = _end(a, r, at)
-            a.ub_copy[r.id] = Slot([r], at, end, a.size(r, UB), label=name, why=PASSING)
+            a.ub_copy[r.id] = Slot([r], at, end, a.size(r, UB), label=name, why="product in UB")
     if op.kind == "load" and a.spaces.space_of(op.results[0]) == BT:
         _bias(a, op)
     if op.kind == "dot":
@@ -68,7 +69,7 @@ def _bias(a: Allocation, op: Op) -> None:
     r, at = op.results[0], a.lives.at[op.id]
     size, name = align(tile_bytes(r), a.alignment[L1]), f"{r.name or 'bias'} in L1"
     end = _end(a, r, at)
-    a.l1_copy[(op.id, BIAS_IN_L1)] = Slot([r], at, end, size, label=name, space=L1, why=PASSING)
+    a.l1_copy[(op.id, BIAS_IN_L1)] = Slot([r], at, end, size, label=name, space=L1, why="operand in L1")
 
 
 def _operands(a: Allocation, op: Op) -> None:
@@ -79,4 +80,4 @@ def _operands(a: Allocation, op: Op) -> None:
         if source.id in a.spaces.staged:
             name = f"{source.name or 'operand'} in L1"
             size = a.size(source, L1)
-            a.l1_copy[(op.id, i)] = Slot([source], at, at, size, label=name, space=L1, why=PASSING)
+            a.l1_copy[(op.id, i)] = Slot([source], at, at, size, label=name, space=L1, why="operand in L1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -128,6 +129,21 @@ def device(product: str | Product | None = None, **options: Any) -> Iterator[Dev
     chosen = load_product(product or base.product, overrides=overrides or {})
     with using(replace(base, product=chosen, **options)) as made:
         yield made
+
+
+def _signature() -> inspect.Signature:
+    """What `device` takes, option by option, for `help` and for tools that ask."""
+    named = [
+        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None if n == "numerics" else f.default)
+        for n, f in Device.__dataclass_fields__.items()
+        if n != "product"
+    ]
+    first = inspect.Parameter("product", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    last = inspect.Parameter("overrides", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return inspect.Signature([first, *named, last])
+
+
+device.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 @contextmanager

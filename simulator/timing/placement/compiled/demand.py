@@ -97,7 +97,7 @@ class Demand:
     def _inlined(self, op: Op, v: Value, made: Op) -> bool:
         """7.1, 7.4: whether an operation reads the one line or column, in whose loop it is."""
         source, whole = made.operand(0), made.results[0].shape
-        wide = v.dtype.is_bool() or v.dtype.bits == 64 or v.shape != whole
+        wide = v.dtype.is_bool() or v.number.bits == 64 or v.shape != whole
         axes = [k for k, (a, b) in enumerate(zip(source.shape, whole, strict=True)) if a != b]
         if wide or len(v.shape) > FEW_AXES or len(axes) != 1 or op.kind not in ("binary", "unary"):
             return False

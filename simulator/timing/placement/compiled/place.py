@@ -14,7 +14,7 @@ from ..slots import Slot, find_clobbers, ledger, overflow
 from .building import Rules
 from .expansion import Expansion
 from .plan import Plan
-from .rows import SharedRows, shared_rows
+from .rows import shared_rows
 from .slots_of_tiles import slots_of
 
 SINGLE = 1  # copies without multibuffer
@@ -22,14 +22,13 @@ Try = tuple[bool, int, str]  # code motion, copies, what was taken back
 
 
 def place_compiled(
-    needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True, sub_blocks: bool = True
+    needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True
 ) -> Placement:
     """Buffers of all values. again: without code motion, then without second copies, where the first does not fit.
 
-    sub_blocks: whether the two Vector cores of a core share the rows of a program with products (`rows.py`).
     Raises `BufferOverflowError` with the need of the last try.
     """
-    rows, why = shared_rows(needs.spaces) if sub_blocks else SharedRows({})
+    rows, why = shared_rows(needs.spaces, choice.sub_blocks)
     tries: list[Try] = [
         (True, choice.copies, ""),
         (False, choice.copies, "code motion"),

@@ -12,7 +12,11 @@ from .memory_spaces import UB
 
 @dataclass
 class Slot:
-    """One buffer: the values that it holds one after the other, its life in program positions, its bytes and copies."""
+    """One buffer: the values that it holds one after the other, its life in program positions, its bytes and copies.
+
+    offset: where it begins; offsets: where each copy does, empty if one follows the other. why: what it is there for, in a
+    word or two, and line: of the source line that asks for it (0: that of its values).
+    """
 
     values: list[Value]
     start: int
@@ -25,18 +29,29 @@ class Slot:
     label: str = ""
     space: str = UB
     loop: int = -1  # operation whose iterations take its copies in turn, where no value tells
+    offsets: tuple[int, ...] = ()
+    why: str = ""
+    line: int = 0
     targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
 
     @property
     def total(self) -> int:
         return self.size * self.copies
 
+    def place(self, copy: int) -> int:
+        """Where a copy begins."""
+        return self.offsets[copy] if self.offsets else self.offset + copy * self.size
+
+    @property
+    def top(self) -> int:
+        """Behind its last byte."""
+        return max(self.offsets, default=self.place(self.copies - 1)) + self.size
+
 
 def find_clobbers(slots: list[Slot]) -> None:
     """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
-    spans = [(t, t.offset, t.offset + t.total) for t in slots]
-    for s in slots:
-        first, last = s.offset, s.offset + s.total
+    spans = [(t, min(t.offsets, default=t.offset), t.top) for t in slots]
+    for s, first, last in spans:
         others = [t for t, start, end in spans if start < last and first < end and t is not s]
         s.targets = [
             (
@@ -48,7 +63,7 @@ def find_clobbers(slots: list[Slot]) -> None:
 
 
 def _share(s: Slot, k: int, t: Slot, c: int) -> bool:
-    a, b = s.offset + k * s.size, t.offset + c * t.size
+    a, b = s.place(k), t.place(c)
     return a < b + t.size and b < a + s.size
 
 
@@ -65,7 +80,7 @@ def ledger(slots: Sequence[Slot], capacity: int, lines: Sequence[int], names: Ma
         total += delta
         alive.append(total)
     at = max(range(len(alive)), key=lambda i: alive[i], default=0)
-    peak = max((s.offset + s.total for s in slots), default=0)
+    peak = max((s.top for s in slots), default=0)
     values = [_live_value(s, names) for s in sorted(slots, key=lambda s: -s.total) if s.start <= at <= s.end]
     return Buffer(peak, capacity, tuple(values), tuple(zip(lines, alive, strict=False)))
 

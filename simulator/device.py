@@ -16,6 +16,7 @@ from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
 TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
+USUAL_RELEASE = "9.0"  # of triton-ascend
 CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
 
 
@@ -24,9 +25,10 @@ class Device:
     """What a launch needs to know besides its arguments.
 
     product: the device. cube_math_type: precision mode of the Cube. values, time: whether a launch computes each of them.
-    compiler: who made the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for what
-    an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
+    compiler: who makes the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for
+    what an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
     "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
+    bind_sub_block: whether the compiler cuts the tiles of a program with products in two, for both Vector cores of a core.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
     multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
@@ -53,7 +55,8 @@ class Device:
     values: bool = True
     time: bool = True
     compiler: str | None = None
-    compiler_version: str = "9.0"
+    compiler_version: str = USUAL_RELEASE
+    bind_sub_block: bool = True
     multibuffer: int = 2
     multibuffer_l0c: bool = True
     explain: bool = False
@@ -83,6 +86,11 @@ class Device:
     def author(self) -> str:
         """Who makes the code of a kernel."""
         return self.compiler or TRITON_ASCEND
+
+    def code_by(self, usual: str = TRITON_ASCEND) -> str:
+        """Who makes the code, as records have it: "triton-ascend 9.0", "ascendc". usual: of what runs, if nobody asked."""
+        author = self.compiler or usual
+        return f"{author} {self.compiler_version}" if author == TRITON_ASCEND else author
 
     @property
     def hf32(self) -> bool:

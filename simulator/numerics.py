@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from .device import Device
+from .device import TRITON_ASCEND, USUAL_RELEASE, Device
 from .errors import UsageError
 from .precision.numeric_switches import FIXED, OF_PRODUCT, SWITCHES
 from .units.cube_rules import CubeRules
@@ -97,12 +97,20 @@ def _fp16_accumulator(device: Device) -> bool:
 def options(device: Device) -> dict[str, Any]:
     """The choices that the numbers of a run depend on."""
     return {
+        "compiler": asked_for(device, TRITON_ASCEND),
         "multibuffer": device.multibuffer,
         "cube_math_type": device.cube_math_type,
         "accumulate": device.accumulate,
         **stated(device),
         "atomic_order": _atomic_order(device.atomic_seed),
     }
+
+
+def asked_for(device: Device, usual: str) -> str:
+    """Who makes the code, and whether the user chose that: "ascendc", "triton-ascend 9.0 (chosen)"."""
+    made = device.code_by(usual)
+    chosen = device.compiler is not None or made not in (usual, f"{usual} {USUAL_RELEASE}")
+    return f"{made} (chosen)" if chosen else made
 
 
 def _atomic_order(seed: int | None) -> str:

@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from ..simulator.device import Device, current_device
+from ..simulator.device import ASCENDC, Device, current_device
 from ..simulator.errors import ProductError
 from ..simulator.products import Product, load_product
 
 # What a problem sets for itself, or what only decides how much is recorded.
 OWN = ("product", "cube_math_type", "values", "time", "explain", "details", "timeline")
 # Options with which a kernel is not faster than without: the closed forms hold below its time as they are.
-BOUNDS_HOLD = ("changed_l2", "step_limit", "accumulate", "hf32_round", "atomic_seed", "numerics")
+BOUNDS_HOLD = (
+    "changed_l2",
+    "step_limit",
+    "accumulate",
+    "hf32_round",
+    "atomic_seed",
+    "numerics",
+    "compiler_version",
+)
 
 
 def state_here() -> dict[str, Any]:
@@ -24,7 +32,7 @@ def state_here() -> dict[str, Any]:
 
 def without_bounds(state: Mapping[str, Any]) -> list[str]:
     """Options that the closed forms do not know: with them a time may be below."""
-    usual = Device(current_device().product)
+    usual = Device(current_device().product, compiler=ASCENDC if state.get("compiler") == ASCENDC else None)
     return [n for n, x in state.items() if n not in BOUNDS_HOLD and x != getattr(usual, n)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..kernels.running.run_op import run_op
+from ..simulator.device import ASCENDC, current_device
 from ..simulator.record.files import picked
 from ..simulator.record.lazy_views import PrintedRecord
 from ..simulator.record.run import Run, add_up
@@ -27,17 +28,21 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference(PrintedRecord):
-    """Two tilings of one operator on one case."""
+    """Two tilings of one operator on one case. compiler: who makes the code, as in `Launch`."""
 
     op: str
     case: str | None
     product: str
     first: Side
     second: Side
+    compiler: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --diff A B --json`."""
-        return picked(self, "op case product") | {"first": _plain(self.first), "second": _plain(self.second)}
+        return picked(self, "op case product compiler") | {
+            "first": _plain(self.first),
+            "second": _plain(self.second),
+        }
 
 
 def _plain(s: Side) -> dict[str, Any]:
@@ -49,7 +54,8 @@ def difference(op: str, first: Mapping[str, Any], second: Mapping[str, Any], **o
     """Time two tilings (knobs by name) of an operator. options: of `run_op`, such as case, dtype, product."""
     runs = [run_op(op, tiling=t, values=False, **options).run for t in (first, second)]
     sides = [_side(r) for r in runs]
-    return Difference(runs[0].op or runs[0].name, runs[0].case, runs[0].product["name"], *sides)
+    made = current_device().code_by(ASCENDC)
+    return Difference(runs[0].op or runs[0].name, runs[0].case, runs[0].product["name"], *sides, made)
 
 
 def _side(run: Run) -> Side:

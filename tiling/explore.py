@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.registry import get_operator
-from ..simulator.device import CUBE_MATH_TYPES, current_device
+from ..simulator.device import ASCENDC, CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
 from .agreement import notes_about_values
@@ -72,11 +72,11 @@ def explore(
     what: an operator (its name), a `@sim.jit` kernel, or a Triton one with its tuners (`triton.autotune`,
     `triton.heuristics`). For an operator: case (a name, or sizes), dtype, options; space: knob, "dtype" or "cube_math_type"
     -> values to try instead of the usual ones (one value fixes it). For a kernel: args by name or in order (arrays or
-    `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also "multibuffer"
-    and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring their own. A `Space` brings
-    its rules along.
-    Without product, the device in force is explored on; its options (warm_l2, ...) hold in any case. cube_math_type:
-    without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
+    `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also
+    "multibuffer", "compiler" and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring
+    their own. A `Space` brings its rules along.
+    Without product, the device in force is explored on; its options (compiler, warm_l2, ...) hold in any case.
+    cube_math_type: without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
     constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
     over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
     most; seconds: likewise, bounds included, from `began` on (of `time.perf_counter`; without, from this call on).
@@ -172,7 +172,9 @@ def _operator(
     note = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
     bounds, notes = (None, (note,)) if odd and objective == "time" else (points.bounds, ())
     about = (op.name, name_of_product(product), points.first.case, notes)
-    return Task(problem, points.space, bounds, *about, tuple(points.usual()))
+    return Task(
+        problem, points.space, bounds, *about, current_device().code_by(ASCENDC), tuple(points.usual())
+    )
 
 
 def _kernel(
@@ -194,7 +196,7 @@ def _kernel(
         )
     if grid is None:
         raise UsageError(f"explore({name}): give grid=(...) or a function of the arguments, as for a launch")
-    known = {p.name for p in kernel.parameters} | {"multibuffer", "cube_math_type"}
+    known = {p.name for p in kernel.parameters} | {"multibuffer", "cube_math_type", "compiler"}
     for n in (*(as_space(space).axes if space else ()), *args):
         if n not in known:
             raise UsageError(f"{name} has no parameter {n!r}; it has {', '.join(sorted(known))}")
@@ -204,7 +206,8 @@ def _kernel(
     fixed = {} if "cube_math_type" in found.space.axes else {"cube_math_type": mode}
     problem = KernelProblem(kernel, grid, args, product, overrides, fixed, found.derived)
     notes = (*found.notes, *_of_no_tiling(kernel, found.space))
-    return Task(problem, found.space, None, name, name_of_product(product), None, notes)
+    made = current_device().code_by()
+    return Task(problem, found.space, None, name, name_of_product(product), None, notes, made)
 
 
 def _of_no_tiling(kernel: Any, space: Space) -> list[str]:

@@ -38,6 +38,7 @@ class Task:
     product: str
     case: str | None
     notes: tuple[str, ...] = ()
+    compiler: str = ""  # who makes the code, unless a point says so
     usual: tuple[Point, ...] = ()  # what the operator chooses by itself: tried first
 
 
@@ -183,7 +184,7 @@ class Sweep:
             seconds=seconds,
             axes=axes_of(found.found, self.space.axes),
             notes=(*self.task.notes, *self._notes_besides(), *filter(None, [self.workers.note]), *self.lost),
-            **picked(self.task, "product case"),
+            **picked(self.task, "product compiler case"),
             **picked(self, "objective legal bounded reused sampler"),
             **picked(found, "failed optimal proof interrupted"),
         )

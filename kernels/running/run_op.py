@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.device import CUBE_MATH_TYPES, Device, device
+from ...simulator.device import ASCENDC, CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import compute, fit, place, timed
+from ...simulator.numerics import asked_for
 from ...simulator.numerics import options as numeric_options
 from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
@@ -327,6 +328,7 @@ def _record(
         product=machine.product.record,
         options={
             **numeric_options(machine),
+            "compiler": asked_for(machine, ASCENDC),
             "multibuffer": plan.tiling.get("buffers"),
             **problem.options,
             **problem.made,

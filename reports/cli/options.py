@@ -79,6 +79,11 @@ ONE_OBJECT = "Print one JSON object on standard output; everything else goes to 
 json_option = click.option("--json", "as_json", is_flag=True, help=ONE_OBJECT)
 A_PRODUCT = "A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3."
 product_option = click.option("--product", metavar="P", help=A_PRODUCT)
+TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"  # as the device has them, which is loaded later
+AN_AUTHOR = "Who makes the code: triton-ascend, or an author of Ascend C by hand; without, ascendc for operators only."
+compiler_option = click.option("--compiler", type=click.Choice((TRITON_ASCEND, ASCENDC)), help=AN_AUTHOR)
+A_RELEASE = "Release of triton-ascend: 9.0 (the usual one) tries again after an overflow, 8.5 does not."
+version_option = click.option("--compiler-version", type=click.Choice(("9.0", "8.5")), help=A_RELEASE)
 A_FIGURE = "Change a figure of the product: --set buffers.ub=256KiB. May repeat."
 set_option = assignments("--set", "overrides", help=A_FIGURE)
 numerics_option = assignments(
@@ -115,6 +120,17 @@ def check_timed(ctx: click.Context, asked: Any) -> None:
         raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
     if asked.explain and asked.no_time:
         raise click.UsageError("--explain times launches again, which --no-time leaves out", ctx)
+
+
+def code_by(asked: Any, usual: str) -> dict[str, str]:
+    """Options of the device for what was asked of the compiler. usual: who makes the code if nobody asks."""
+    if asked.compiler_version and (asked.compiler or usual) == ASCENDC:
+        raise click.UsageError(
+            f"--compiler-version {asked.compiler_version} is of {TRITON_ASCEND}; this code is by {ASCENDC}: "
+            f"add --compiler {TRITON_ASCEND}, or leave it out"
+        )
+    given = {"compiler": asked.compiler, "compiler_version": asked.compiler_version}
+    return {n: x for n, x in given.items() if x}
 
 
 def read_sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:

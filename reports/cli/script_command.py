@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import (
+    TRITON_ASCEND,
     AssignmentCommand,
     AssignmentOption,
     check_timed,
     chosen_option,
+    code_by,
+    compiler_option,
     json_option,
     product_option,
     set_option,
+    version_option,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ TIMELINE = 20_000  # instructions kept where a record is to be saved
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module.")
 @product_option
+@compiler_option
+@version_option
 @set_option
 @chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Precision mode of the Cube.")
 @click.option("--no-values", is_flag=True, help="Time only: kernels write nothing.")
@@ -54,12 +60,13 @@ def script_command(ctx: click.Context, /, **options: Any) -> None:
     """Run a Triton script as it is and show what its launches took."""
     asked = SimpleNamespace(**options)
     check_timed(ctx, asked)
+    made = code_by(asked, TRITON_ASCEND)
     _check_targets(asked)
     from ...simulator.triton_shim.scripts.collecting import Collector
 
     found, process = Collector(), os.getpid()
     try:
-        outcome = _run(asked, found)
+        outcome = _run(asked, found, made)
     except BaseException as e:
         if os.getpid() == process and (found.count or asked.as_json):  # what was found out until then
             _show(asked, found, _failure(e))
@@ -90,7 +97,7 @@ def _check_targets(asked: SimpleNamespace) -> None:
         make_folder(asked.out)
 
 
-def _run(asked: SimpleNamespace, found: Collector) -> ScriptOutcome:
+def _run(asked: SimpleNamespace, found: Collector, made: dict[str, str]) -> ScriptOutcome:
     from ...simulator.device import device_everywhere
     from ...simulator.record.files import picked
     from ...simulator.triton_shim.scripts.child_processes import with_children
@@ -98,7 +105,7 @@ def _run(asked: SimpleNamespace, found: Collector) -> ScriptOutcome:
     from .progress import of_launches
 
     devices = ("npu", "cuda") if asked.cuda else ("npu",)
-    options = picked(asked, "product overrides cube_math_type explain")
+    options = picked(asked, "product overrides cube_math_type explain") | made
     options |= {"values": not asked.no_values, "time": not asked.no_time}
     options["timeline"] = TIMELINE if asked.save or asked.out else 0
     script = Script(asked.script, asked.arguments, asked.module)

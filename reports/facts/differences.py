@@ -11,6 +11,7 @@ from ...simulator.record.files import picked
 from ...simulator.record.lazy_views import ShownRecord, write
 from ...simulator.record.run import SHARED, Launch, Run, add_up
 from . import facts, texts
+from .authors import compiler
 
 BITS = "effective bits"  # of which more is better
 LEAST_US = 1e-9  # shorter waits are rounding
@@ -154,9 +155,18 @@ def _settings(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
 
 
 def _said(run: Run) -> dict[str, str]:
+    made = compiler(run) or "-"
     base = {"product": run.product.get("name"), **picked(run, "dtype case"), "cube": run.cube_math_type}
     figures = {f"figure {n}": x for n, x in facts.overrides(run).items()}
-    options = {f"option {n}": x for n, x in run.options.items()}
+    options = {f"option {n}": x for n, x in run.options.items() if n != "compiler"}
     tiling = {f"tiling {n}": x for n, x in run.tiling.items()}
-    said = {**base, "operator": run.op or run.name, **run.inputs, **tiling, **options, **figures}
+    said = {
+        "compiler": made,
+        **base,
+        "operator": run.op or run.name,
+        **run.inputs,
+        **tiling,
+        **options,
+        **figures,
+    }
     return {n: str(x) for n, x in said.items()}

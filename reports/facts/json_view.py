@@ -17,6 +17,7 @@ from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ...simulator.record.run import SHARED, Buffer, Launch, Run
 from . import facts
+from .authors import compiler
 from .launch_figures import holes_bytes
 
 
@@ -27,6 +28,7 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "op": run.op or run.name,
         "product": facts.product_name(run),
         "overrides": facts.overrides(run),
+        "compiler": compiler(run) or None,
         **picked(run, "case dtype cube_math_type tiling inputs options"),
         "time_us": run.time_us if timed else None,
         "cycles": run.cycles if timed else None,
@@ -55,7 +57,7 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
 
 
 def _launch(x: Launch) -> dict[str, Any]:
-    first = "kernel grid time_us cycles overhead_us cores_used cores programs instructions bounds"
+    first = "kernel compiler grid time_us cycles overhead_us cores_used cores programs instructions bounds"
     moved = {"resources_bytes": x.resources, **picked(x, "constants low_us high_us")}
     return {**picked(x, first), **moved, "grades_us": x.grades, "lifted_us": x.lifted}
 

@@ -17,7 +17,7 @@ from .texts import clean
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
 SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
-USUAL = {"cube_math_type": "KEEP_DTYPE", "seed": 0, "distribution": "normal"}
+USUAL = {"cube_math_type": "KEEP_DTYPE", "compiler_version": "9.0", "seed": 0, "distribution": "normal"}
 
 
 def repeat_command(run: Run) -> str | None:
@@ -28,6 +28,7 @@ def repeat_command(run: Run) -> str | None:
         "--dtype": run.dtype,
         "--product": facts.product_name(run),
         "--cube-math-type": _unusual("cube_math_type", run.cube_math_type),
+        **_compiler(run.options.get("compiler")),
         "--set": facts.overrides(run),
         "--numerics": _numerics(run),
         "--tiling": run.tiling,
@@ -44,12 +45,14 @@ def repeat_tiling(op: str, point: Mapping[str, Any], asked: Mapping[str, Any], w
     """`ascendtile run OP ...` in lines of at most `width` that a shell joins.
 
     point: knobs, and settings where they are axes. asked: what else the sweep was started with, by name of its option
-    (case, size, dtype, product, overrides, cube_math_type, options).
+    (case, size, dtype, product, overrides, compiler, compiler_version, cube_math_type, options).
     """
     settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
     found = {
         "--case": asked.get("case"),
         "--product": asked.get("product"),
+        "--compiler": asked.get("compiler"),
+        "--compiler-version": asked.get("compiler_version"),
         **{flag: settings[n] for n, flag in SETTINGS.items() if settings[n] != USUAL.get(n)},
         "--size": asked.get("size"),
         "--set": asked.get("overrides"),
@@ -82,6 +85,18 @@ def _arguments(flag: str, value: Any) -> list[str]:
 def _plain(x: Any) -> str:
     """(2, 2) as 2x2, which is how the command line reads it."""
     return "x".join(map(str, x)) if isinstance(x, list | tuple) else str(x)
+
+
+def _compiler(chosen: Any) -> dict[str, str]:
+    """ "triton-ascend 9.0 (chosen)" as options; none for the usual one."""
+    text = str(chosen)
+    if not text.endswith(CHOSEN):
+        return {}
+    author, _, version = text.removesuffix(CHOSEN).partition(" ")
+    return {
+        "--compiler": author,
+        "--compiler-version": version if version != USUAL["compiler_version"] else "",
+    }
 
 
 def _unusual(name: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from ...simulator.record.run import Launch, Run
 from ..facts import facts, texts
+from ..facts.compiler_cost import compiler_cost
 from ..facts.differences import BITS, LEAST_US, FigurePair, RunDifference
 from . import run_summary
 from .run_page import dearest, each, timeline
@@ -86,7 +87,7 @@ def _sentences(d: RunDifference) -> list[str]:
     if d.time.first is None or d.time.second is None:
         return ["One of the two runs has values only: there are no times to compare."]
     more = d.time.change
-    out = [f"B takes {_more(more)} than A." if more else "B takes as long as A."]
+    out = [*compiler_cost(d), f"B takes {_more(more)} than A." if more else "B takes as long as A."]
     for what, pairs in (("line", d.lines), ("pipe", d.busy), ("wait", d.waits)):
         top = max(pairs, key=lambda p: abs(p.change), default=None)
         if top is not None and abs(top.change) > LEAST_US:

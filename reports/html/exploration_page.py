@@ -38,13 +38,17 @@ def exploration_page(every: Sequence[Exploration]) -> Page:
     more = [f"{hidden} more explorations of this store are not shown."] if hidden > 0 else []
     return Page(
         title=", ".join(f"{title(e)}" for e in every[:3]) + (" ..." if len(every) > 3 else ""),
-        subtitle=f"Exploration of tilings on {texts.clean(first.product, 60)}",
+        subtitle=f"Exploration of tilings on {texts.clean(first.product, 60)}{_code(first)}",
         summary=[s for e in every[:3] for s in sentences(e)] + more,
         facts=key_figures(first),
         sections=sections,
         data=data,
         scripts=("explore.js",),
     )
+
+
+def _code(e: Exploration) -> str:
+    return f", code by {texts.clean(e.compiler, 60)}" if e.compiler else ""
 
 
 def title(e: Exploration) -> str:

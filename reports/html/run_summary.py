@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from ...simulator.record.run import ASSUMED_FIGURES, Run
 from ..facts import facts, texts
+from ..facts.authors import code_text
 from ..facts.repeat_command import repeat_command
 from .writing import render
 
@@ -20,12 +21,13 @@ def title(run: Run) -> str:
 
 
 def device(run: Run) -> str:
-    """Device, tiling and precision mode."""
+    """Device, tiling, precision mode and who made the code."""
     name = texts.clean(str(facts.product_figure(run, "product.name") or "unknown device"), 60)
     tiling = ", ".join(f"{k}={v}" for k, v in run.tiling.items())
     cube = f"; cubeMathType {run.cube_math_type}" if any(n.endswith(".M") for n in run.pipes) else ""
+    code = f"; code by {code_text(run)}" if code_text(run) else ""
     return texts.clean(
-        f"{name} ({facts.product_name(run)}){f'; tiling {tiling}' if tiling else ''}{cube}", 400
+        f"{name} ({facts.product_name(run)}){f'; tiling {tiling}' if tiling else ''}{cube}{code}", 600
     )
 
 

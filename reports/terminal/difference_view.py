@@ -11,6 +11,8 @@ from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ...simulator.record.run import Run
 from ..facts import facts, texts
+from ..facts.authors import compiler
+from ..facts.compiler_cost import compiler_cost
 from ..facts.differences import FigurePair, RunDifference
 from .sections import Block, add_row, fact, make_table, title_line
 
@@ -36,6 +38,7 @@ def difference_page(d: RunDifference) -> RenderableType:
         fact("A", _who(d.first)),
         fact("B", _who(d.second)),
         *faster,
+        *([fact("code", " ".join(compiler_cost(d)))] if compiler_cost(d) else []),
         *_settings(d),
         *(row for block in blocks for row in block),
         *_sizes("buffers at their peak, KiB", d.buffers, 1024),
@@ -131,6 +134,7 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
             "a": _about(d.first),
             "b": _about(d.second),
             "time_us": _pair(d.time),
+            "compiler": compiler_cost(d),
             "settings": [{"name": n, "a": a, "b": b} for n, a, b in d.settings],
             **{n: [{"name": p.name, **_pair(p)} for p in pairs] for n, pairs in groups.items()},
         }
@@ -139,7 +143,8 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
 
 
 def _about(run: Run) -> dict[str, Any]:
-    return {"op": run.op or run.name, **picked(run, "case dtype"), "product": facts.product_name(run)}
+    device = {"product": facts.product_name(run), "compiler": compiler(run) or None}
+    return {"op": run.op or run.name, **picked(run, "case dtype"), **device}
 
 
 def _pair(p: FigurePair) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ...tiling.shapes import Shapes
 from ...tiling.what_if import Variants
 from ..facts import texts
 from ..facts.texts import clean
-from .explore_view import explored, tiling_text
+from .explore_view import device_text, explored, tiling_text
 from .sections import fact, folding
 
 
@@ -28,7 +28,7 @@ def shapes_page(s: Shapes) -> RenderableType:
         single = f"{tiling_text(s.single)}; loses {texts.percent(s.mean_loss or 0.0)} in the mean"
     return Group(
         Text.assemble((clean(s.op, 38), "bold"), f"  {len(s.explorations)} cases"),
-        fact("device", clean(s.product, 60)),
+        fact("device", device_text(next(iter(s.explorations.values())))),
         table,
         fact("single", f"best for all of {s.tried:,} tilings tried for all: {single}"),
     )

@@ -33,10 +33,16 @@ def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:
     )
 
 
+def device_text(of: Any, changed: str = "") -> str:
+    """ "ascend910b3, code by ascendc"; of a store that does not say by whom, the device alone."""
+    code = f", code by {clean(of.compiler, 60)}" if of.compiler else ""
+    return f"{clean(of.product, 60)}{changed}{code}"
+
+
 def explored(of: Any, changed: str = "") -> list[RenderableType]:
     """What was explored, on what: the head of a page."""
     title = Text.assemble((clean(of.op, 38), "bold"), f"  {clean(of.case or '', 30)}")
-    return [title, fact("device", f"{clean(of.product, 60)}{changed}")]
+    return [title, fact("device", device_text(of, changed))]
 
 
 def _space(e: Exploration) -> str:

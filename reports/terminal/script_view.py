@@ -14,6 +14,7 @@ from ...simulator.record.files import picked
 from ...simulator.record.run import Run
 from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
 from ..facts import facts, json_view, texts
+from ..facts.authors import compiler, script_text
 from ..facts.texts import clean
 from . import sections
 
@@ -40,7 +41,9 @@ def script_page(script: str, found: Collector) -> RenderableType:
     rest = groups[MOST_ROWS:]
     spent = texts.micros(sum(g.time_us for g in rest))
     more = [Text(f"  and {len(rest)} more rows, {spent} us", style="dim")]
-    return Group(Text(), title, table, *(more if rest else []), *_sums(found))
+    code = script_text(g.dearest for g in groups)
+    made = [sections.fact("code", code)] if code else []
+    return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found))
 
 
 def _sums(found: Collector) -> list[RenderableType]:
@@ -124,6 +127,7 @@ def _row(group: LaunchGroup) -> dict[str, Any]:
     bound = facts.binding(run)
     return {
         "kernel": group.kernel,
+        "compiler": compiler(run) or None,
         "grid": list(group.grid) if group.grid else None,
         "constants": {
             n: x if x is None or isinstance(x, bool | int | str) else str(x) for n, x in run.tiling.items()

@@ -19,6 +19,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
+from ..facts.authors import code_text
 from ..facts.launch_figures import alive_at_peak, bits_text, freed_text, holes_bytes, why_text
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
@@ -53,6 +54,9 @@ def heading(run: Run) -> Block:
     tiling = "  ".join(f"{k}={v}" for k, v in run.tiling.items())
     if tiling:
         rows.append(fact("tiling", tiling))
+    code = code_text(run)
+    if code:
+        rows.append(fact("code", code))
     if any("M" in name.split(".") for name in run.pipes):
         rows.append(fact("cube", f"cubeMathType {run.cube_math_type}"))
     return rows

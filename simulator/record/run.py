@@ -231,6 +231,7 @@ class Launch:
     sources: the functions whose lines were charged; core_cycles: core by core when its last program was done, 0 for a core
     without any. core_bytes: unit and path ("AIV.GM to UB") -> core by core the bytes that it moved. directions: tensor
     argument -> "in", "out" or "in out", what the kernel does with it. All four are empty where no timeline was asked for.
+    compiler: who made the code: "triton-ascend 9.0", "triton-ascend 8.5" or "ascendc"; empty in older records.
     """
 
     kernel: str
@@ -262,6 +263,7 @@ class Launch:
     core_cycles: tuple[float, ...] = ()
     core_bytes: dict[str, tuple[float, ...]] = field(default_factory=dict)
     directions: dict[str, str] = field(default_factory=dict)
+    compiler: str = ""
 
     @property
     def working_us(self) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..call import Call, describe_argument
+from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend, Backend
@@ -157,6 +158,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     result = simulate(machine, groups, limit, details, code=code)
     used = int((result.core_programs > 0).sum())
     programs = len(result.programs)
+    compiled = call.device.author == TRITON_ASCEND
     overhead = launch_overhead_us(product, used, machine.cores)
     per_us = product.us_to_cycles(1.0)
     kernel, program = call.kernel.source, plan.program
@@ -182,7 +184,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         bounds=later(lambda: bounds_us(wiring, groups, result.resource_bytes, overhead, per_us)),
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
         warnings=(*call.warnings, *grid_messages(programs, machine.cores), *plan.warnings.messages()),
-        notes=(*plan.notes(-(-programs // machine.cores)), *timeline_messages(result, limit)),
+        notes=(*plan.notes(-(-programs // machine.cores), compiled), *timeline_messages(result, limit)),
         lifted=_lifted(call, wiring, groups, result.cycles, overhead),
         grades=later(lambda: grade_shares(plan, result, used, overhead, per_us)) if details else {},
         timeline=later(lambda: launch_timeline(plan, result, groups, costs()[1])) if limit else None,
@@ -191,6 +193,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         core_cycles=tuple(result.core_cycles.tolist()) if limit else (),
         core_bytes=later(lambda: core_bytes(plan, result, groups)) if limit else {},
         directions=later(lambda: directions(program)) if limit else {},
+        compiler=call.device.code_by(),
     )
     return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)
 

@@ -60,10 +60,12 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
-    choice = Choice(copies or device.multibuffer, device.multibuffer_l0c, blocks, banks)
+    choice = Choice(
+        copies or device.multibuffer, device.multibuffer_l0c, blocks, banks, sub_blocks=device.bind_sub_block
+    )
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
     again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
-    key = (again, device.product, choice.copies, choice.l0c, banks, strided)
+    key = (again, device.product, choice.copies, choice.l0c, banks, choice.sub_blocks, strided)
     needs = _needs(program, device.product)
     found = program.placements.get(key)
     if found is None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..device import current_device, device
+from ..device import TRITON_ASCEND, USUAL_RELEASE, current_device, device
 from ..errors import AscendtileError, NeedsDataError, UsageError
 from ..interpreter.tensors import as_array
 from ..observers import quietly
@@ -108,8 +108,10 @@ class Autotuner(KernelInterface):
             )
 
     def _key(self, given: dict[str, Any]) -> tuple[Any, ...]:
-        """Values of the key arguments, and the element types of all tensors, as Triton has it."""
+        """Values of the key arguments, and the types of all tensors, as Triton has it; besides, an unusual compiler."""
         key = [given.get(name) for name in self.keys]
+        made = current_device().code_by()
+        key += [made] * (made != f"{TRITON_ASCEND} {USUAL_RELEASE}")
         types = [str(x.dtype) for name, x in given.items() if name in self.arg_names and hasattr(x, "dtype")]
         return tuple(x if isinstance(x, bool | int | float | str | None) else repr(x) for x in (*key, *types))
 

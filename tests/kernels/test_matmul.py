@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import ascendtile.kernels.running.memory as memory
+import ascendtile.kernels.running.problem as memory
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.matmul.op import matmul

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import ascendtile.kernels.running.memory as memory
+import ascendtile.kernels.running.problem as memory
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator
 from ascendtile.kernels.examples.train_tiny import train

@@ -99,3 +99,36 @@ def test_a_store_tells_arrays_apart_by_what_is_in_them(tmp_path):
         times.append(best_us(as_long_as_told, args, tmp_path / "s.sqlite", space={"BLOCK": 1000}, grid=(1,)))
     assert times[1][0] > 5 * times[0][0]
     assert [reused for _, reused in times] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("state", [{"compiler": "ascendc"}, {"compiler_version": "8.5"}], ids=str)
+def test_a_store_keeps_what_two_compilers_made_apart(tmp_path, state):
+    given = {"space": {"BLOCK": 8192}, "grid": (40,)}
+    usual = explore(stride, ARGS, store=tmp_path / "s.sqlite", **given)
+    with sim.device(**state):
+        found = explore(stride, ARGS, store=tmp_path / "s.sqlite", **given)
+        again = explore(stride, ARGS, store=tmp_path / "s.sqlite", **given)
+    assert (usual.compiler, found.reused, again.reused) == ("triton-ascend 9.0", 0, 1)
+    assert found.compiler == again.compiler == state.get("compiler", "triton-ascend 8.5")
+
+
+def test_the_compiler_may_be_an_axis_of_a_kernels_space():
+    space = {"BLOCK": (4096, 8192), "compiler": ("triton-ascend", "ascendc")}
+    found = explore(stride, ARGS, space=space, grid=(40,))
+    assert {x.point["compiler"] for x in found.ranked} == {"triton-ascend", "ascendc"}
+    with sim.device(compiler=found.best.point["compiler"]):
+        alone = explore(stride, ARGS, space={"BLOCK": found.best.point["BLOCK"]}, grid=(40,))
+    assert alone.best.time_us == found.best.time_us
+
+
+def test_an_operator_by_hand_has_its_bounds_and_a_compiled_one_says_that_it_has_none():
+    given = {"case": "tiny", "space": {**ROWS, "rows": (1, 2)}}
+    usual = explore("rms_norm_grad", **given)
+    with sim.device(compiler="ascendc"):
+        asked = explore("rms_norm_grad", **given)
+    with sim.device(compiler="triton-ascend"):
+        compiled = explore("rms_norm_grad", **given)
+    assert usual.compiler == asked.compiler == "ascendc"
+    assert usual.bounded == asked.bounded > 0
+    assert [x.time_us for x in usual.ranked] == [x.time_us for x in asked.ranked]
+    assert any("do not know the device's compiler" in n for n in compiled.notes)

@@ -88,6 +88,7 @@ def test_json_is_as_documented():
     documented = [
         "op",
         "product",
+        "compiler",
         "case",
         "objective",
         "space",

@@ -119,6 +119,28 @@ def test_autotune_takes_the_least_simulated_time_and_keeps_it() -> None:
     assert len(tuned.cache) == 2
 
 
+def test_a_tuner_chooses_anew_where_another_compiler_makes_the_code() -> None:
+    x, out = tensors()
+    tuned = tuning.autotune(candidates(64, 128), key=["n"])(double)
+    asked: tuple[dict[str, str], ...] = ({}, {"compiler": "triton-ascend"}, {"compiler": "ascendc"})
+    for options in (*asked, {"compiler_version": "8.5"}):
+        with sim.device(**options):
+            tuned[grid](x, out, len(x))
+    assert len(tuned.cache) == 3  # the first two are one
+
+
+def test_candidates_may_be_of_two_compilers() -> None:
+    x, out = tensors()
+    each = [config.Config({"B": 128}, compiler=c) for c in ("triton-ascend", "ascendc")]
+    tuned = tuning.autotune(each, key=["n"])(double)
+    run = tuned[grid](x, out, len(x))
+    assert {t.config.more["compiler"] for t in tuned.ranking if t.time_us is not None} == {
+        "triton-ascend",
+        "ascendc",
+    }
+    assert run.launches[0].compiler.startswith(tuned.best_config.more["compiler"])
+
+
 def test_trials_do_not_write() -> None:
     x, out = tensors(4096)
     x = np.array([3], np.int32)

@@ -59,7 +59,7 @@ class Exploration(ShownRecord):
     reused: evaluations that a store had already. optimal: whether `best` is proved to be the
     best of the space; `proof` says why, or why not. interrupted: whether it was stopped from outside. sampler: how points
     were chosen. counted: how many were evaluated, where `found` has the best of them alone, as the list that `ascendtile
-    explore --json` prints; None where `found` has all.
+    explore --json` prints; None where `found` has all. compiler: who makes the code, as in `Launch`; empty in older stores.
     """
 
     op: str
@@ -81,6 +81,7 @@ class Exploration(ShownRecord):
     sampler: str = "exact"
     notes: tuple[str, ...] = ()
     counted: int | None = None
+    compiler: str = ""
 
     @property
     def evaluated(self) -> int:
@@ -160,7 +161,7 @@ class Exploration(ShownRecord):
 
     def _figures(self) -> dict[str, Any]:
         return {
-            **picked(self, "op product case objective"),
+            **picked(self, "op product compiler case objective"),
             "space": picked(self, "size legal refused"),
             **picked(self, "bounded evaluated"),
             "failed": sum(self.failed.values()),

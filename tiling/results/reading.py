@@ -21,7 +21,19 @@ MAX_BYTES = 2**30
 MAX_POINTS = 500_000
 MAX_TEXT = 2**20
 MAX_SWEEPS = 1000
-SAID = ("op", "product", "case", "objective", "bounded", "reused", "seconds", "optimal", "proof", "sampler")
+SAID = (
+    "op",
+    "product",
+    "compiler",
+    "case",
+    "objective",
+    "bounded",
+    "reused",
+    "seconds",
+    "optimal",
+    "proof",
+    "sampler",
+)
 
 
 def about(e: Exploration) -> Any:

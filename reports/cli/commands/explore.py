@@ -18,16 +18,20 @@ from ..explore_inputs import (
     store_path,
 )
 from ..options import (
+    ASCENDC,
     AssignmentCommand,
     assignments,
     at_most_one,
     chosen_option,
+    code_by,
+    compiler_option,
     find_operator,
     json_option,
     product_option,
     read_sizes,
     seed_option,
     set_option,
+    version_option,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +54,8 @@ MACHINE = "dtype product overrides cube_math_type options"
 @assignments("--size", help="Sizes of your own instead of a case: --size m=64 n=512 k=80.")
 @click.option("--dtype", metavar="D", help="Data type; without, the first that the product takes.")
 @product_option
+@compiler_option
+@version_option
 @set_option
 @chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Mode of the Cube.")
 @assignments("--option", "options", help="Arguments of the op itself: --option reduction=sum.")
@@ -104,7 +110,9 @@ def command(**options: Any) -> None:
     asked = SimpleNamespace(**options)
     _check(asked)
     form = _diff if asked.diff else _cases if asked.cases else _what_if if asked.what_if else _one
-    with _terminated():
+    from ....simulator.device import device
+
+    with _terminated(), device(**code_by(asked, ASCENDC)):
         form(asked)
 
 

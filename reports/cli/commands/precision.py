@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..options import (
+    ASCENDC,
     AssignmentCommand,
     assignments,
     check_inputs,
     chosen_option,
+    code_by,
+    compiler_option,
     find_operator,
     input_option,
     json_option,
@@ -20,6 +23,7 @@ from ..options import (
     read_sizes,
     seed_option,
     set_option,
+    version_option,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 @click.option("--case", metavar="NAME", help="A case of `ascendtile ops OP`; without, the first.")
 @assignments("--size", help="Sizes of your own instead: --size m=64 n=64 k=512.")
 @product_option
+@compiler_option
+@version_option
 @set_option
 @numerics_option
 @assignments("--tiling", help="Knobs, the same in every row: --tiling accumulate=blas.")
@@ -77,7 +83,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from ....simulator.device import device
 
     op = find_operator(asked.op)
-    with device(asked.product, overrides=asked.overrides, numerics=asked.numerics):
+    made = code_by(asked, ASCENDC)
+    with device(asked.product, overrides=asked.overrides, numerics=asked.numerics, **made):
         (_study if asked.sweep is None else _sweep)(op, asked)
 
 

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..options import (
+    ASCENDC,
     AssignmentCommand,
     assignments,
     check_inputs,
     check_timed,
     chosen_option,
+    code_by,
+    compiler_option,
     find_operator,
     input_option,
     json_option,
@@ -25,6 +28,7 @@ from ..options import (
     read_sizes,
     seed_option,
     set_option,
+    version_option,
 )
 from ..script_command import first_argument, is_script, script_command
 
@@ -63,6 +67,8 @@ def _check_no_record(argument: str | None) -> None:
     "--dtype", metavar="D", help="Data type of the inputs; without, the first that the product takes."
 )
 @product_option
+@compiler_option
+@version_option
 @set_option
 @numerics_option
 @chosen_option(
@@ -106,14 +112,15 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Example: ascendtile run RmsNormGrad --dtype bfloat16 --tiling rows=2 --save x.run
 
     A Python file is run with the simulator in Triton's place; `ascendtile run x.py --help` is the script's help, options
-    for ascendtile stand before it: ascendtile run [--product P] [--set NAME=VALUE...] [--cube-math-type M] [--no-values |
-    --no-time] [--explain] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module.
+    for ascendtile stand before it: ascendtile run [--product P] [--compiler C] [--set NAME=VALUE...] [--cube-math-type M]
+    [--no-values | --no-time] [--explain] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE
+    for a module.
     """
     asked = SimpleNamespace(**options)
     _check(ctx, asked)
     from ....simulator.device import device
 
-    with device(numerics=asked.numerics):
+    with device(numerics=asked.numerics, **code_by(asked, ASCENDC)):
         result = _run(asked)
         if asked.save:
             result.run.save(asked.save)

@@ -27,6 +27,7 @@ from ..placement.slots import Slot
 from .line_warnings import LineWarnings, dot_messages
 
 CROSS_CORE = "sync.cross_core_model_cycles"
+COMPILER = "compiler.rules"
 DISPATCH = "launch.dispatch_cycles_per_program"
 FLAGS = ("flag", "arrived", "drain")  # first words of the keys of such slots
 ALWAYS_USED = (
@@ -326,10 +327,14 @@ class LoweringPlan:
         """See `LineWarnings.add`."""
         self.warnings.add(op, text, **numbers)
 
-    def notes(self, waves: int) -> tuple[str, ...]:
-        """Rows that stood in for others, and the figures of this launch that are not published (grade D)."""
+    def notes(self, waves: int, compiled: bool) -> tuple[str, ...]:
+        """Rows that stood in for others, and the figures of this launch that are not published (grade D).
+
+        compiled: whether Triton-Ascend makes the code.
+        """
         product = self.product
-        keys = [k for k in ALWAYS_USED if product.has(k) and product.figure(k).assumed]
+        used = (*(COMPILER,) * compiled, *ALWAYS_USED)
+        keys = [k for k in used if product.has(k) and product.figure(k).assumed]
         if waves > 1 and product.figure(DISPATCH).assumed:
             keys.insert(0, DISPATCH)
         keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE), *keys]

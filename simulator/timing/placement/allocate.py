@@ -34,7 +34,12 @@ Limits = Mapping[str, tuple[int, int]]  # buffer -> (capacity in bytes, alignmen
 
 
 class Placement(NamedTuple):
-    """Slots of a launch: see `Allocation`. buffers: peak against capacity."""
+    """Slots of a launch: see `Allocation`. buffers: peak against capacity.
+
+    rows: value -> axis of which each of the two Vector cores of a program has half; none where one core works, or where the
+    kernel itself gives them their work.
+    repeated: value -> the one that an equal operation made before it: the compiler makes both once.
+    """
 
     slots: tuple[Slot, ...]
     slot_of: dict[int, Slot]
@@ -47,6 +52,8 @@ class Placement(NamedTuple):
     buffers: dict[str, Buffer]
     engine_slots: int
     notes: tuple[str, ...] = ()
+    rows: Mapping[int, int] = {}
+    repeated: Mapping[int, int] = {}
 
 
 def place(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:

@@ -93,7 +93,7 @@ class Banks:
 
 
 def _start(slot: Slot, k: int) -> int:
-    return slot.offset + k % slot.copies * slot.size
+    return slot.place(k % slot.copies)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ MOST_GROUPS = 200
 
 @dataclass
 class LaunchGroup:
-    """Launches of one kernel that are alike: grid, compile-time values, kinds of arguments.
+    """Launches of one kernel that are alike: who made the code, grid, compile-time values, kinds of arguments.
 
     dearest: the one that took longest. various: whether unlike ones had to be put together.
     """
@@ -95,4 +95,4 @@ def key_of(run: Run) -> tuple[Any, ...]:
     grid = launch.grid if launch else None
     constants = tuple((n, repr(x)) for n, x in run.tiling.items())
     kinds = tuple((n, text.partition("[")[0]) for n, text in run.inputs.items() if text.endswith("]"))
-    return ("alike", run.name, grid, constants, kinds)
+    return ("alike", run.name, launch.compiler if launch else "", grid, constants, kinds)

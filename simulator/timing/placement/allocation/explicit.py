@@ -19,7 +19,7 @@ def explicit_slots(program: Program, spaces: MemorySpaces, lives: Lifetimes, siz
     out: dict[int, Slot] = {}
     if not buffers:
         return out
-    for v, alloc in _inside(program, spaces):
+    for v, alloc in values_inside(program, spaces):
         slot = out[v.id] = buffers[alloc.id]
         slot.values.insert(0, v)  # what names it comes last
         slot.size = max(slot.size, size(v, slot.space))  # what lands block by block needs more
@@ -34,7 +34,7 @@ def _slot(alloc: Op, lives: Lifetimes, size: Size) -> Slot:
     return Slot([], first, last, size(v, space), label=v.name, space=space, why="buffer")
 
 
-def _inside(program: Program, spaces: MemorySpaces) -> Iterator[tuple[Value, Op]]:
+def values_inside(program: Program, spaces: MemorySpaces) -> Iterator[tuple[Value, Op]]:
     """Values with the `alloc` of the buffer that they lie in."""
     buffers = program.buffers
     for op in program.walk():

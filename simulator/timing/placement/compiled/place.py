@@ -1,4 +1,4 @@
-"""A placement as the vendor's compiler makes it, with its second tries."""
+"""A placement as the vendor's compiler makes it, with its second tries (4.8; AscendNPU-IR, OverFlowPolicyBase.cpp)."""
 
 from __future__ import annotations
 
@@ -6,110 +6,95 @@ from dataclasses import replace
 
 from ....errors import BufferOverflowError
 from ....record.run import Buffer
-from ..accumulator_inits import BT
 from ..allocate import Limits, Placement
 from ..allocation.context import Choice
-from ..allocation.extra_slots import BIAS_IN_L1
-from ..layouts import table_bytes
-from ..memory_spaces import L0C, L1, UB
+from ..memory_spaces import UB
 from ..needs import Needs
 from ..slots import Slot, find_clobbers, ledger, overflow
-from .expand import Expansion
+from .building import Rules
+from .expansion import Expansion
 from .plan import Plan
 from .rows import shared_rows
-from .tiles import Tile
+from .slots_of_tiles import slots_of
+
+SINGLE = 1  # copies without multibuffer
+Try = tuple[bool, int, str]  # code motion, copies, what was taken back
 
 
-def place_compiled(needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True) -> Placement:
-    spaces = needs.spaces
-    rows = shared_rows(spaces) if spaces.has_dot and spaces.fixpipe and spaces.has_vector_work else {}
-    tries = [(True, choice.copies), (False, choice.copies), (False, 1)]
-    error = None
-    for motion, copies in tries if again else tries[:1]:
-        x = Expansion(spaces, rows, motion)
-        plan = Plan(x, spaces.has_dot, copies)
+def place_compiled(
+    needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True
+) -> Placement:
+    """Buffers of all values. again: without code motion, then without second copies, where the first does not fit.
+
+    Raises `BufferOverflowError` with the need of the last try.
+    """
+    rows = shared_rows(needs.spaces) if choice.sub_blocks else {}
+    tries: list[Try] = [
+        (True, choice.copies, ""),
+        (False, choice.copies, "code motion"),
+        (False, SINGLE, "multibuffer"),
+    ]
+    needed: list[BufferOverflowError] = []
+    for motion, copies, taken in tries[: len(tries) if again else 1]:
+        plan = Plan(Expansion(needs, Rules(rows, choice.blocks, motion)), copies, _alignment(limits))
         try:
-            found = Placer(needs, x, plan, limits, device).placement()
+            found = _placed(plan, limits, device)
         except BufferOverflowError as e:
-            error = e
+            needed.append(e)
             continue
-        notes = () if error is None else (f"{'multibuffer' if copies == 1 else 'code motion'} was taken back to fit",)
-        return found._replace(notes=(*found.notes, *notes))
-    raise error
+        notes = (_note(taken, needed[-1], found),) if needed else ()
+        return found._replace(notes=(*found.notes, *notes), rows=rows)
+    raise needed[-1]
 
 
-class Placer:
-    def __init__(self, needs: Needs, x: Expansion, plan: Plan, limits: Limits, device: str) -> None:
-        self.needs, self.x, self.plan, self.limits, self.device = needs, x, plan, limits, device
-        self.slots: dict[int, Slot] = {}
-        self.every: list[Slot] = []
+def _alignment(limits: Limits) -> dict[str, int]:
+    return {space: unit for space, (_, unit) in limits.items()}
 
-    def slot(self, t: Tile) -> Slot:
-        t = self.plan.root(t)
-        s = self.slots.get(id(t))
-        if s is None:
-            label = "" if t.values else f"{t.why} of {t.op.name or t.op.kind}"
-            s = Slot(list(t.values), t.first, t.last, t.size, t.slots, label=label, space=t.space, depth=len(t.loops))
-            self.slots[id(t)] = s
-            self.every.append(s)
-        return s
 
-    def placement(self) -> Placement:
-        x, needs = self.x, self.needs
-        slot_of = {}
-        for i, t in {**x.of, **x.l0c}.items():
-            if self.plan.root(t).first >= 0:
-                slot_of[i] = self.slot(t)
-        for op_made in needs.made.values():
-            for m in op_made:
-                if m.value.id not in slot_of:
-                    s = Slot([m.value], 0, 0, 0, space=m.space)
-                    self.every.append(s)
-                    slot_of[m.value.id] = s
-        for op in needs.program.of_kind("for") + needs.program.of_kind("while") + needs.program.of_kind("if"):
-            for r in (*op.results, *(a for g in op.regions for a in g.args)):
-                if r.id not in slot_of and not r.is_pointer and not (r.static.kind != "dense" and (r.shape or r.dtype.is_int())):
-                    s = Slot([r], 0, 0, 0)
-                    self.every.append(s)
-                    slot_of[r.id] = s
-                    
-        scratch_of = {i: self.slot(t) for i, t in x.scratch_of.items()}
-        for i, size in needs.scratch.items():
-            if i not in scratch_of:
-                s = Slot([], 0, 0, 0, label="scratch")
-                self.every.append(s)
-                scratch_of[i] = s
-        ub_copy = {i: self.slot(t) for i, t in x.to_ub.items()}
-        sum_of = {i: self.slot(t) for i, t in x.sums.items() if self.slot(t) is not ub_copy[i]}
-        l1_copy = {k: self.slot(t) for k, t in x.l1.items()}
-        buffers, number = {}, 0
-        for t in self.plan.entries:
-            self.slot(t)
-        for s in self.every:
-            s.number = number
-            number += s.copies
-        by_slot = {id(s): t for t, s in ((t, self.slots[id(t)]) for t in self.plan.entries)}
-        for space, (capacity, _) in self.limits.items():
-            mine = [s for s in self.every if s.space == space]
-            need = self.plan.need(space)
-            if not mine and space != UB:
-                continue
-            for lo, _, t in reversed(self.plan.placed):
-                self.slots[id(t)].offset = lo
-            if need > capacity:
-                found = ledger(mine, capacity, self.lines(), needs.names)
-                found = replace(found, peak_bytes=need)
-                text = overflow(needs.program, space, found, self.device)
-                raise BufferOverflowError(text, space, need, capacity)
-            find_clobbers(mine)
-            found = ledger(mine, capacity, self.lines(), needs.names)
-            buffers[space] = replace(found, peak_bytes=need, placed_bytes=need)
-        return Placement(
-            tuple(self.every), slot_of, scratch_of, {}, ub_copy, l1_copy, sum_of, dict(needs.loop_of), buffers, number
-        )
+def _note(taken: str, e: BufferOverflowError, found: Placement) -> str:
+    """What the compiler took back, with the need before and after."""
+    now = found.buffers[e.space].peak_bytes if e.space in found.buffers else 0
+    return f"{taken} was taken back to fit: {e.space} needs {now} bytes, with it {e.need_bytes} of {e.have_bytes}"
 
-    def lines(self) -> list[int]:
-        out = [0] * (self.x.time + 2)
-        for s in self.x.steps:
-            out[s.at] = s.op.loc.line
-        return out
+
+def _placed(plan: Plan, limits: Limits, device: str) -> Placement:
+    """Raises `BufferOverflowError` for the first space that does not hold its buffers."""
+    made = slots_of(plan)
+    number = 0
+    for s in made.every:
+        s.number = number
+        number += s.copies
+    buffers = {
+        space: _one_space(plan, made.every, made.by_tile, space, capacity, device)
+        for space, (capacity, _) in limits.items()
+        if space == UB or any(s.space == space for s in made.every)
+    }
+    return Placement(
+        tuple(made.every),
+        made.slot_of,
+        made.scratch_of,
+        made.spread_of,
+        made.ub_copy,
+        made.l1_copy,
+        made.sum_of,
+        dict(plan.x.needs.loop_of),
+        buffers,
+        number,
+        repeated=plan.x.same,
+    )
+
+
+def _one_space(
+    plan: Plan, every: list[Slot], by_tile: dict[int, Slot], space: str, capacity: int, device: str
+) -> Buffer:
+    """Addresses of one space. It fits if the sum does or the figure of 3.20, which is what is told as its peak (3.21)."""
+    mine = [s for s in every if s.space == space]
+    need = plan.need(space)
+    for tile, places in plan.places(space, capacity).items():
+        by_tile[tile].offsets, by_tile[tile].offset = places, min(places)
+    found = ledger(mine, capacity, plan.x.lines(), plan.x.needs.names)
+    if need > capacity:
+        text = overflow(plan.x.program, space, replace(found, peak_bytes=need), device)
+        raise BufferOverflowError(text, space, need, capacity)
+    find_clobbers(mine)
+    return replace(found, peak_bytes=need, placed_bytes=found.peak_bytes)

@@ -1,156 +1,97 @@
-"""Lifetimes, in-place results, slots and addresses: the compiler's planner."""
+"""What is one buffer, when it lives and how often it is there (AscendNPU-IR, PlanMemory.cpp and MarkMultiBuffer.cpp).
+
+Lives (3.3 to 3.8) come from the steps of an `Expansion`. What a loop carries is one buffer (3.6, `merging.py`), a result
+may take the place of an operand that ends where it begins (3.9 to 3.12), what loads and stores move in a loop is there
+twice (4.1 to 4.5). `levels.py` gives the addresses.
+"""
 
 from __future__ import annotations
 
-from ..layouts import accumulator_bytes, fractal_bytes
-from ..memory_spaces import L0C, L1, UB
-from .expand import Expansion
-from .tiles import Loop, Tile
+from ..layouts import align
+from ..memory_spaces import L1, UB
+from .expansion import Expansion
+from .levels import addresses, figure
+from .merging import Merging
+from .sizes import tile_size
+from .tiles import Step, Tile
 
-UNIT = {UB: 32, L1: 32, L0C: 512}
+IN_LOOPS = (UB, L1)  # spaces in which tiles get copies (4.5); an accumulator has one (no-l0c)
 
 
 class Plan:
-    def __init__(self, x: Expansion, mixed: bool, copies: int = 2) -> None:
-        self.x, self.mixed, self.copies = x, mixed, copies
-        self.parent: dict[int, Tile] = {}
-        self.uses: dict[int, list[tuple[int, tuple[Loop, ...]]]] = {}
-        self._lives()
-        self._carry()
+    """Of one program.
+
+    mixed: it has products and vector work. copies: of a tile that a load or a store moves in a loop. alignment: space ->
+    bytes. entries: what is one buffer, by first write. pairs: see `levels.py`.
+    """
+
+    def __init__(self, x: Expansion, copies: int, alignment: dict[str, int]) -> None:
+        self.x, self.copies, self.alignment = x, copies, alignment
+        self.mixed = x.spaces.has_dot
+        self.pairs: set[tuple[int, int]] = set()
+        self.merging = Merging(x)
         self._in_place()
-        self._slots(mixed, copies)
+        roots = (t for t in x.tiles if self.merging.root(t) is t and t.first >= 0)
+        self.entries = [self._measured(t) for t in roots]
 
     def root(self, t: Tile) -> Tile:
-        while id(t) in self.parent:
-            t = self.parent[id(t)]
-        return t
+        """The buffer that a tile lies in."""
+        return self.merging.root(t)
 
-    def _lives(self) -> None:
-        first, uses = {}, self.uses
-        for s in self.x.steps:
-            for t in s.writes:
-                t.first = s.at if t.first < 0 else t.first
-                uses.setdefault(id(t), []).append((s.at, s.loops))
-            for t in s.reads:
-                uses.setdefault(id(t), []).append((s.at, s.loops))
-        for t in self.x.tiles:
-            self._span(t)
-
-    def _span(self, t: Tile) -> None:
-        t.last = max(t.first, t.last)
-        for at, loops in self.uses.get(id(t), ()):
-            end = at
-            for l in loops:
-                if t.first < l.begin:
-                    end = max(end, l.end)
-                    break
-            t.last = max(t.last, end)
-
-    def _carry(self) -> None:
-        for loop, start, t, y in self.x.carried:
-            if start is not None:
-                s = self.root(start)
-                used_later = any(at > loop.begin for at, _ in self.uses.get(id(start), ()))
-                if s is not self.root(t):
-                    if used_later or (s.carried and s.last > loop.end):
-                        t.first = min(x for x in (t.first, loop.begin - 1) if x >= 0) if t.first >= 0 else loop.begin - 1
-                        start.last = max(start.last, loop.begin - 1)
-                    else:
-                        self._join(t, s)
-            c = self.root(t)
-            c.carried = True
-            c.first = loop.begin if c.first < 0 else min(c.first, loop.begin)
-            c.last = max(c.last, loop.end)
-            if y is None:
-                continue
-            yr = self.root(y)
-            if yr is c:
-                continue
-            reads = [at for at, _ in self.uses.get(id(t), ()) if loop.begin <= at <= loop.end]
-            if yr.first >= loop.begin and not yr.carried and not any(at > yr.first for at in reads) and yr.space == c.space:
-                self._join(c, yr)
-            elif yr.carried and yr.first >= loop.begin and not any(at > yr.first for at in reads):
-                self._join(c, yr)
-            else:
-                yr.last = max(yr.last, loop.end)
-        for loop, start, t, y in self.x.carried:
-            c = self.root(t)
-            c.last = max(c.last, loop.end)
-
-    def _join(self, into: Tile, t: Tile) -> None:
-        """One entry of both."""
-        into, t = self.root(into), self.root(t)
-        if into is t:
-            return
-        self.parent[id(t)] = into
-        into.first = min(x for x in (into.first, t.first) if x >= 0) if max(into.first, t.first) >= 0 else -1
-        into.last = max(into.last, t.last)
-        into.carried |= t.carried
-        into.loaded |= t.loaded
-        into.stored |= t.stored
-        into.values += t.values
-        self.uses.setdefault(id(into), []).extend(self.uses.get(id(t), ()))
-        if t.numel * t.bits > into.numel * into.bits:
-            into.shape, into.bits = t.shape, t.bits
-
-    def _in_place(self) -> None:
-        for s in self.x.steps:
-            given = set()
-            for w in sorted(s.writes, key=lambda t: -t.numel * t.bits):
-                r = self.root(w)
-                if r.carried or r.first != s.at:
-                    continue
-                for o in sorted((o for o in s.over), key=lambda t: -self.root(t).first):
-                    q = self.root(o)
-                    if id(q) in given or q is r or q.carried or q.last != s.at or q.space != r.space:
-                        continue
-                    if q.numel * q.bits < r.numel * r.bits or q.first == s.at:
-                        continue
-                    if q.loaded and r.stored and self.doubled(q) and self.doubled(r):
-                        continue
-                    given.add(id(q))
-                    self._join(q, r)
-                    break
-
-    def doubled(self, t: Tile) -> bool:
-        return self.copies > 1 and not self.mixed and t.moved and bool(t.loops)
-
-    def _slots(self, mixed: bool, copies: int) -> None:
-        entries = []
-        for t in self.x.tiles:
-            if id(t) in self.parent or t.first < 0:
-                continue
-            t.size = _bytes(t)
-            t.slots = 1
-            if t.loops and copies > 1 and t.moved and not t.carried:
-                if t.space == L1 or (t.space == UB and not mixed):
-                    t.slots = copies
-            entries.append(t)
-        self.entries = entries
+    def inside(self, space: str) -> list[Tile]:
+        """Buffers of a space."""
+        return [t for t in self.entries if t.space == space]
 
     def need(self, space: str) -> int:
-        mine = sorted((t for t in self.entries if t.space == space), key=lambda t: (0 if t.moved else 2 if t.scalar else 1, t.first))
-        placed: list[tuple[int, int, Tile]] = []
-        top = 0
-        for t in mine:
-            for _ in range(t.slots):
-                at = 0
-                for lo, hi, other in sorted((p for p in placed if p[2].first <= t.last and t.first <= p[2].last), key=lambda p: p[0]):
-                    if at + t.size <= lo:
-                        break
-                    at = max(at, hi)
-                placed.append((at, at + t.size, t))
-                top = max(top, at + t.size)
-        self.placed = placed
-        return top
+        """Bytes that the message of an overflow tells (3.20)."""
+        return figure(self.inside(space), self.pairs)
+
+    def places(self, space: str, limit: int) -> dict[int, tuple[int, ...]]:
+        """Where each slot of each buffer of a space begins, by identity of the buffer."""
+        return addresses(self.inside(space), limit, self.pairs)
+
+    def _measured(self, t: Tile) -> Tile:
+        """3.1, with its slots."""
+        t.size = align(tile_size(t), self.alignment.get(t.space, 1))
+        t.slots = max(self._slots(t), t.asked)
+        return t
+
+    def _slots(self, t: Tile) -> int:
+        """4.1 to 4.6: in a loop, of what is loaded or stored; what a loop carries, and tiles from outside, once."""
+        if (
+            not t.loops
+            or not t.moved
+            or t.carried
+            or t.space not in IN_LOOPS
+            or (t.space == UB and self.mixed)
+        ):
+            return 1
+        hint = t.loops[-1].op.attrs.get("hints", {}).get("num_stages")
+        return max(1, int(hint)) if hint and self.copies > 1 else self.copies
+
+    def _in_place(self) -> None:
+        """3.9: results take the place of operands, the largest first."""
+        for s in self.x.steps:
+            given: set[int] = set()
+            for w in sorted(s.writes, key=lambda t: -t.numel * t.bits):
+                r = self.root(w)
+                if not r.carried and r.first == s.at:
+                    self._take_over(s, r, given)
+
+    def _take_over(self, s: Step, r: Tile, given: set[int]) -> None:
+        """The place of the first operand that dies, is large enough and passes. given: those that were taken."""
+        for q in sorted((self.root(o) for o in s.over), key=lambda t: -t.first):
+            if id(q) in given or not _gives(q, r, s.at):
+                continue
+            if q.loaded and r.stored and self._slots(q) > 1 and self._slots(r) > 1:
+                self.pairs.add((id(q), id(r)))  # 3.12: a load would wait for the store
+                continue
+            given.add(id(q))
+            self.merging.join(q, r)
+            return
 
 
-def _bytes(t: Tile) -> int:
-    unit = UNIT[t.space]
-    if t.space == L1:
-        n = fractal_bytes(t.values[0])
-    elif t.space == L0C:
-        n = accumulator_bytes(t.values[0])
-    else:
-        n = -(-t.numel * t.bits // 8)
-    return -(-n // unit) * unit
+def _gives(q: Tile, r: Tile, at: int) -> bool:
+    """Whether an operand ends here and its buffer is large enough and of the same space."""
+    ends = q is not r and not q.carried and q.first < at == q.last
+    return ends and q.space == r.space and q.numel * q.bits >= r.numel * r.bits

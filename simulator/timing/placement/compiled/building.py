@@ -1,0 +1,180 @@
+"""What the expansion of a program is written into: its buffers, its steps, and which buffer holds which value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ....ir.program import Op, Value
+from ..allocation.explicit import values_inside
+from ..layouts import COLUMN, VIEWS
+from ..memory_spaces import FIXP, UB, VIEW
+from ..needs import Needs
+from ..strides import BlockByBlock
+from . import scratch
+from .demand import Demand
+from .tiles import EXPLICIT, FILLED, SCRATCH, TILE, WIDENED, Carried, Loop, Step, Tile
+from .types import BOOL, bits_of, element_of
+
+Tiles = list[Tile | None]  # of operands: None for one that has no bytes
+BOOL_CAST_BITS = 96 * 8  # 10.5
+
+
+class Rules(NamedTuple):
+    """rows: value -> the axis that the two Vector cores share. blocks: what moves element by element. motion: whether what
+    does not change in a loop moves before it (6.2)."""
+
+    rows: Mapping[int, int] = {}
+    blocks: BlockByBlock = BlockByBlock()
+    motion: bool = True
+
+
+class Builder:
+    """Buffers and steps of a program.
+
+    of: value -> its buffer. By operation or value, what lowering asks for: scratch_of, to_ub (products that came to UB),
+    sums (of these and what they start from), spread_of (tiles that leave block by block), l0c, l1 (operands on their way to
+    the Cube). carried: by loops.
+    """
+
+    def __init__(self, needs: Needs, rules: Rules) -> None:
+        self.needs, self.spaces, self.rules = needs, needs.spaces, rules
+        self.program, self.definitions = needs.program, needs.definitions
+        self.demand = Demand(self.program, self.definitions)
+        self.steps: list[Step] = []
+        self.tiles: list[Tile] = []
+        self.loops: list[Loop] = []
+        self.carried: list[Carried] = []
+        self.time = 0
+        self.of: dict[int, Tile] = {}
+        self.scratch_of: dict[int, Tile] = {}
+        self.to_ub: dict[int, Tile] = {}
+        self.sums: dict[int, Tile] = {}
+        self.spread_of: dict[int, Tile] = {}
+        self.same: dict[int, int] = {}  # value -> the one that an equal operation made
+        self.l0c: dict[int, Tile] = {}
+        self.l1: dict[tuple[int, int], Tile] = {}
+        self.pending: dict[int, Op] = {}  # casts of loaded tiles, made where they are first read
+        self.explicit = {op.id: self._explicit(op) for op in self.program.of_kind("alloc")}
+        for v, alloc in values_inside(self.program, self.spaces) if self.explicit else ():
+            self.of[v.id] = self.explicit[alloc.id]
+            self.explicit[alloc.id].values.insert(0, v)
+        for i, copies in self.program.copies.items():
+            if i in self.of:
+                self.of[i].asked = max(self.of[i].asked, copies)
+
+    def _explicit(self, alloc: Op) -> Tile:
+        v = alloc.results[0]
+        t = self.tile(v.shape, element_of(v), EXPLICIT, alloc, space=str(alloc.attrs["space"]))
+        t.carried, t.unique, t.label = True, bool(alloc.attrs["unique"]), v.name
+        return t
+
+    # -- buffers -------------------------------------------------------------------------------------------------------
+
+    def shape(self, v: Value) -> tuple[int, ...]:
+        """Of a tile as one Vector core has it (5.4)."""
+        axis = self.rules.rows.get(v.id)
+        if axis is None:
+            return v.shape
+        return (*v.shape[:axis], -(-v.shape[axis] // 2), *v.shape[axis + 1 :])
+
+    def tile(
+        self, shape: Sequence[int], element: str, why: str, op: Op, v: Value | None = None, space: str = UB
+    ) -> Tile:
+        """A new buffer."""
+        t = Tile(tuple(shape), element, bits_of(element), why, op, space, loops=tuple(self.loops))
+        if v is not None:
+            t.values.append(v)
+            t.asked = self.program.copies.get(v.id, 1)
+        self.tiles.append(t)
+        return t
+
+    def result(self, op: Op, r: Value, why: str = TILE) -> Tile:
+        """The buffer of a result: an explicit one, or a new one."""
+        if r.id in self.of and self.of[r.id].why == EXPLICIT:
+            return self.of[r.id]
+        t = self.of[r.id] = self.tile(self.shape(r), element_of(r), why, op, r)
+        return t
+
+    def filled(self, op: Op, v: Value) -> Tile:
+        """A formula or a scalar, written out."""
+        t = self.tile(self.shape(v), element_of(v), FILLED, op, v)
+        self.step(op, [], [t])
+        return t
+
+    def widened(self, op: Op, t: Tile | None, element: str) -> Tile | None:
+        """A tile in the type in which an operation computes; a cast that narrows may be in place (3.10)."""
+        if t is None or t.element == element:
+            return t
+        w = self.tile(t.shape, element, WIDENED, op)
+        over = [t] if w.bits <= t.bits else []
+        self.step(op, [t], [w], over=over, extra=BOOL_CAST_BITS if t.element == BOOL else 0)
+        return w
+
+    def step(
+        self,
+        op: Op,
+        reads: Iterable[Tile | None],
+        writes: Iterable[Tile],
+        over: Iterable[Tile | None] = (),
+        extra: int = 0,
+    ) -> None:
+        """One operation of the unit. over: operands whose buffer its result may take. extra: bits of scratch (3.8)."""
+        self.time += 1
+        made = list(writes)
+        if extra:
+            s = self.scratch_of[op.id] = self.tile((extra,), BOOL, SCRATCH, op)
+            s.carried = True  # in nobody's place, and nobody in its
+            made.append(s)
+        read = tuple(t for t in reads if t is not None)
+        may = tuple(t for t in over if t is not None)
+        self.steps.append(Step(self.time, op, read, tuple(made), may, tuple(self.loops)))
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def tile_of(self, v: Value | None) -> Tile | None:
+        """The buffer that a value is read from; None if it has none."""
+        while v is not None and v.shape:
+            if v.id in self.pending:
+                self.cast_before(v)
+            if v.id in self.of:
+                return self.of[v.id]
+            made = self.definitions.of(v)
+            if made is None or made.kind == "splat":
+                return None
+            if made.kind not in VIEWS and v.id not in self.definitions.folded:
+                return None
+            v = made.args[0]
+        return None
+
+    def cast_before(self, v: Value) -> None:
+        """Makes the casts that wait for somebody who reads them."""
+        raise NotImplementedError
+
+    def dense(self, v: Value) -> bool:
+        """Whether a value is a tile of elements."""
+        return bool(v.shape) and not v.is_pointer and v.static.kind == "dense"
+
+    def in_ub(self, r: Value) -> bool:
+        """Whether a result has bytes in UB."""
+        return bool(r.shape) and not r.is_pointer and self.spaces.space_of(r) not in (FIXP, VIEW)
+
+    def operands(self, args: Iterable[Value | None]) -> tuple[Tiles, int]:
+        """Buffers that are read, and bits of scratch for broadcasts that are read as one column (10.3)."""
+        found: Tiles = []
+        extra = 0
+        for v in args:
+            t = self.tile_of(v)
+            found.append(t)
+            if t is not None and v is not None and self._one_column(v):
+                extra += scratch.inlined_column(self.shape(v), t.bits)
+        return found, extra
+
+    def _one_column(self, v: Value) -> bool:
+        return v.id not in self.demand.full and self.definitions.form(v) == COLUMN
+
+
+def arguments(op: Op, k: int) -> list[Value]:
+    """What a loop's k-th value is called inside of it."""
+    skip = 1 if op.kind == "for" else 0
+    return [inner.args[skip + k] for inner in op.regions if skip + k < len(inner.args)]

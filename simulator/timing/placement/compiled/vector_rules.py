@@ -1,0 +1,141 @@
+"""What element-wise operations become: casts, rewrites and their scratch (8, 10.3 to 10.8).
+
+Rewrites: AscendNPU-IR, lib/Dialect/HFusion/Transforms/Normalize.cpp. Scratch: lib/Dialect/HIVM/IR/ExtraBufferOpInterface.
+"""
+
+from __future__ import annotations
+
+from ....ir.program import Op, Value
+from . import scratch
+from .building import BOOL_CAST_BITS, Builder, Tiles
+from .tiles import COMPARED, INDICES, WIDENED, Tile
+from .types import BOOL, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
+
+BLOCK = scratch.BLOCK_BITS
+
+
+def arange(b: Builder, op: Op) -> None:
+    """Indices that somebody reads as elements."""
+    b.step(op, [], [b.result(op, op.results[0], INDICES)])
+
+
+def elementwise(b: Builder, op: Op) -> None:
+    """One, two or three operands, in the type that the unit has."""
+    r = op.results[0]
+    found, extra = b.operands(op.args)
+    element = element_of(r)
+    used = BOOL if element == BOOL else computed_in(op, element)
+    wide = [b.widened(op, t, used) for t in found]
+    if used != element:
+        t = b.tile(b.shape(r), used, WIDENED, op)
+        b.step(op, wide, [t], over=wide, extra=extra)
+        out = b.result(op, r)
+        b.step(op, [t], [out], over=[t] if out.bits <= t.bits else [])
+    elif op.name == "xor":
+        _xor(b, op, wide)
+    elif op.name == "umulhi":
+        b.step(op, wide, [b.result(op, r)], extra=scratch.wide_product(b.shape(r)))
+    else:
+        alone = op.name in ("sub", "div") and any(t is None for t in found)
+        b.step(op, wide, [b.result(op, r)], over=wide, extra=extra + BLOCK * alone)
+
+
+def _xor(b: Builder, op: Op, operands: Tiles) -> None:
+    """`not(a and b) and (a or b)`."""
+    r = op.results[0]
+    both, either = (b.tile(b.shape(r), element_of(r), WIDENED, op) for _ in range(2))
+    b.step(op, operands, [both])
+    b.step(op, operands, [either], over=operands)
+    b.step(op, [both, either], [b.result(op, r)], over=[both, either])
+
+
+def compare(b: Builder, op: Op) -> None:
+    """An order of signed int32 is a maximum and an equality; unsigned ones are compared by scalar code (11.2)."""
+    r, v = op.results[0], op.operand(0)
+    found, extra = b.operands(op.args)
+    element = element_of(v)
+    used = compared_in(element)
+    found = [b.widened(op, t, used) if used != element else t for t in found]
+    if element == "int32" and op.name in ORDERS:
+        most = b.tile(b.shape(r), element, COMPARED, op)
+        b.step(op, found, [most], over=found)
+        found = [most, found[1] if found[1] is not None else found[0]]
+    out = b.result(op, r)
+    if used == "int64" or (element in INTEGERS and element != "int32" and used == element):
+        _scalar([*found, out])
+    b.step(op, found, [out], extra=extra)
+
+
+def _scalar(tiles: Tiles) -> None:
+    for t in tiles:
+        if t is not None:
+            t.scalar = True
+
+
+def select(b: Builder, op: Op) -> None:
+    """10.6; bools are selected by way of fp16."""
+    r = op.results[0]
+    found, extra = b.operands(op.args)
+    extra += BLOCK * (1 + sum(t is None for t in found[1:]))
+    if element_of(r) != BOOL:
+        b.step(op, found, [b.result(op, r)], over=found[1:], extra=extra)
+        return
+    wide = [b.widened(op, t, "fp16") for t in found[1:]]
+    chosen = b.tile(b.shape(r), "fp16", WIDENED, op)
+    b.step(op, [found[0], *wide], [chosen], over=wide, extra=extra)
+    b.step(op, [chosen], [b.result(op, r)], over=[chosen])
+
+
+def cast(b: Builder, op: Op) -> None:
+    """One that widens what was loaded is made where it is first read, so that the loaded tile is what waits."""
+    r, v = op.results[0], op.operand(0)
+    made = b.definitions.of(v)
+    if made is not None and made.kind == "load" and r.number.bits > v.number.bits:
+        b.pending[r.id] = op
+    else:
+        cast_now(b, op)
+
+
+def cast_now(b: Builder, op: Op) -> None:
+    """The cast, by way of another type where the unit has no straight one."""
+    r, v = op.results[0], op.operand(0)
+    before = _undone(b, op)
+    if before is not None:
+        b.of[r.id] = before
+        return
+    t = b.tile_of(v)
+    if t is None:
+        b.step(op, [], [b.result(op, r)])
+        return
+    source, target = element_of(v), element_of(r)
+    middle = through(source, target)
+    t = b.widened(op, t, middle) if middle else t
+    if target == BOOL:
+        _to_bool(b, op, r, t)
+        return
+    out = b.result(op, r)
+    narrows = t is not None and out.bits < t.bits
+    b.step(op, [t], [out], over=[t] if narrows else [], extra=_cast_scratch(b, v, source, target, middle))
+
+
+def _undone(b: Builder, op: Op) -> Tile | None:
+    """What an earlier cast started from, if this one takes it back."""
+    r, before = op.results[0], b.definitions.of(op.operand(0))
+    same = before is not None and before.kind == "cast" and before.operand(0).dtype == r.dtype
+    return b.tile_of(before.operand(0)) if before is not None and same and r.dtype.is_floating() else None
+
+
+def _to_bool(b: Builder, op: Op, r: Value, t: Tile | None) -> None:
+    """Equal to zero, then not."""
+    equal = b.tile(b.shape(r), BOOL, COMPARED, op)
+    b.step(op, [t], [equal])
+    b.step(op, [equal], [b.result(op, r)], over=[equal])
+
+
+def _cast_scratch(b: Builder, v: Value, source: str, target: str, middle: str) -> int:
+    """10.5."""
+    if source == BOOL:
+        return 0 if middle else BOOL_CAST_BITS
+    if source in ("int32", "int16") and target == "int8":
+        return scratch.truncation(b.shape(v), int(source[3:]))
+    return 0

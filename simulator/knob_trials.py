@@ -1,8 +1,8 @@
 """What one change of a launch's knobs would do to its time: copies of buffers, the unit flag, sizes that the grid goes by.
 
 A compile-time size is tried twice and half as large where the grid is a function that asks for it, as in
-`lambda meta: (cdiv(n, meta["BLOCK"]),)`: then the grid follows, and the launch does the same work. Any other size may be a
-part of the problem, and is left alone.
+`lambda meta: (cdiv(n, meta["BLOCK"]),)`: then the grid follows, and the launch does the same work. Where twice has no room,
+one and a half times is tried. Any other size may be a part of the problem, and is left alone.
 """
 
 from __future__ import annotations
@@ -90,8 +90,19 @@ def _others(call: Call) -> Iterator[tuple[str, Callable[[], Call]]]:
         now = call.constants.get(name)
         if call.again is None or isinstance(now, bool) or not isinstance(now, int) or now < 2:
             continue
-        for other in (2 * now, now // 2):
+        larger = next((n for n in (2 * now, now * 3 // 2) if n > now and _has_room(call.again, name, n)), 0)
+        for other in filter(None, (larger, now // 2)):
             yield f"{name} {now} -> {other}", _again(call.again, name, other)
+
+
+def _has_room(again: Again, name: str, value: int) -> bool:
+    from .timing.fitting import require_places
+
+    try:
+        require_places(again({name: value}))
+    except AscendtileError:
+        return False
+    return True
 
 
 def _again(again: Again, name: str, value: int) -> Callable[[], Call]:

@@ -33,6 +33,7 @@ from .precision.dtypes import DType
 from .products.variants import fast_end, slow_end
 from .record.later import but
 from .record.run import Launch, Run
+from .ub_bits import tell_ub_bits
 
 MAX_PROGRAMS = 65_535 * 65_536
 
@@ -80,6 +81,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     if call.device.explain and is_quiet():  # a tuner's candidate: the reasons for its time are not asked
         call = replace(call, device=replace(call.device, explain=False))
     device = call.device
+    tell_ub_bits(call)
     launches: tuple[Launch, ...] = ()
     changed: dict[str, float] = {}
     seconds: dict[str, float | None] = {"time": None, "values": None}
@@ -155,6 +157,7 @@ def with_interval(call: Call, launch: Launch) -> Launch:
     if not call.device.explain:
         return launch
     from .timing.estimate import estimate
+    from .timing.freeing import with_freed
 
     times = [launch.time_us]
     for end in (fast_end, slow_end):
@@ -162,7 +165,8 @@ def with_interval(call: Call, launch: Launch) -> Launch:
             call.device, product=end(call.device.product), timeline=0, explain=False, details=False
         )
         times.append(estimate(replace(call, device=device)).time_us)
-    return but(launch, low_us=min(times), high_us=max(times))
+    buffers = with_freed(call, launch.buffers)
+    return but(launch, low_us=min(times), high_us=max(times), buffers=buffers)
 
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.products import Product, load_product
+from ..simulator.record.files import picked
 from ..simulator.record.run import Launch, add_up
 from .device_state import state_here
 from .space.axes import SETTINGS
@@ -42,7 +43,8 @@ np.empty(8 << 20, np.uint8)
 class Evaluation:
     """What came out of one point.
 
-    time_us is None where the point was refused (`refused`: the rule) or failed (`failed`: the message). tiling: the knobs as
+    time_us is None where the point was refused (`refused`: the rule) or failed (`failed`: the message). need_bytes,
+    have_bytes: where it does not fit, what its tiles take of the buffer that `refused` names. tiling: the knobs as
     really used. bound_us: the largest bound of the launches, `bound` its name; waits: what holds the pipe up that is busy
     most, as shares of the time (reasons of the engine's stalls), with its own "busy". errors: output ->
     mean absolute error over mean absolute value; None where values were not asked for.
@@ -58,6 +60,8 @@ class Evaluation:
     tiling: dict[str, Any] = field(default_factory=dict)
     refused: str | None = None
     failed: str | None = None
+    need_bytes: int | None = None
+    have_bytes: int | None = None
 
     @property
     def error(self) -> float | None:
@@ -76,7 +80,7 @@ def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
         found = Evaluation(**data)
     except TypeError:
         return None
-    numbers = (found.time_us, found.bound_us, found.ub_peak_bytes)
+    numbers = (*picked(found, "time_us bound_us ub_peak_bytes need_bytes have_bytes").values(),)
     right = all(x is None or (isinstance(x, int | float) and not isinstance(x, bool)) for x in numbers)
     kinds = isinstance(found.waits, dict) and isinstance(found.tiling, dict)
     said = found.time_us is not None or isinstance(found.refused or found.failed, str)
@@ -131,7 +135,7 @@ class OperatorProblem:
         try:
             return self._with_values(whole, settings) if self.values else self._time(whole, settings)
         except BufferOverflowError as e:
-            return Evaluation(refused=overflow_rule(e))
+            return misfit(e)
         except (RefusedError, UsageError) as e:
             return Evaluation(refused=str(e).splitlines()[0])
         except AscendtileError as e:
@@ -214,11 +218,12 @@ def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:
     return name, {"busy": pipe.busy_cycles / cycles, **{r: c / cycles for r, c in pipe.stalls.items()}}
 
 
-def overflow_rule(e: BufferOverflowError) -> str:
-    """The rule that a tiling broke, by the buffer that the error names."""
-    message = str(e.args[0])  # not str(e), which looks for a tiling that fits
-    found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", message, re.IGNORECASE)
-    return f"does not fit in {found.group().upper() if found else 'a buffer'}"
+def misfit(e: BufferOverflowError) -> Evaluation:
+    """A point whose tiles have no room, with the numbers of the buffer that the error names."""
+    found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", e.words, re.IGNORECASE)
+    space = e.space or (found.group().upper() if found else "a buffer")
+    numbers = (e.need_bytes, e.have_bytes) if e.have_bytes else (None, None)
+    return Evaluation(refused=f"does not fit in {space}", need_bytes=numbers[0], have_bytes=numbers[1])
 
 
 @lru_cache(maxsize=1)

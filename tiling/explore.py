@@ -121,8 +121,8 @@ def explore(
         out = sweep.described(_with_values(task, out, budget_left=not limit.late()))
     if found.interrupted:
         raise Interrupted(out)
-    if isinstance(task.problem, KernelProblem) and not found.found and len(found.failed) == 1:
-        ((message, count),) = found.failed.items()
+    if isinstance(task.problem, KernelProblem) and not found.found and len(found.tried) == 1:
+        ((message, count),) = found.tried.items()
         raise UsageError(f"{task.title} runs at none of the {count:,} points that were tried: {message}")
     return out
 

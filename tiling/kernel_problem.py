@@ -21,7 +21,7 @@ from ..simulator.record.run import Run
 from ..simulator.triton_shim import kernel as triton_kernel
 from ..simulator.triton_shim.tuning import copy_of
 from .device_state import state_here
-from .evaluate import Evaluation, evaluation, machine_of, overflow_rule
+from .evaluate import Evaluation, evaluation, machine_of, misfit
 from .space.declared import ABSENT, Derived
 from .space.space import Point
 
@@ -62,7 +62,7 @@ class KernelProblem:
         try:
             run = self._run({**whole, **self._derived(whole)}, mode)
         except BufferOverflowError as e:
-            return Evaluation(refused=overflow_rule(e))
+            return misfit(e)
         except AscendtileError as e:
             return Evaluation(failed=str(e).splitlines()[0])
         except Exception as e:  # of the user's own functions: the grid, or what follows from a point

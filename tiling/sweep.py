@@ -96,7 +96,9 @@ class Sweep:
             return self._stopped_early(own)
         evaluate = partial(self._evaluate, known_here=own)
         how = (self.budget, self.report, self.task.usual, bounding)
-        return search(self.space, legal, bounds, self.objective, evaluate, *how)
+        out = search(self.space, legal, bounds, self.objective, evaluate, *how)
+        self.legal -= sum(out.misfits.values())
+        return out
 
     def _stopped_early(self, own: Mapping[int, Evaluation]) -> Outcome:
         """Interrupted before the search began."""

@@ -12,6 +12,7 @@ from ...simulator.errors import AscendtileError, BufferOverflowError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import fit
 from ...simulator.products import Product
+from ...simulator.sizes_that_fit import sizes_that_fit
 from ..operator.operator import Operator
 from ..operator.parameter import Parameter
 from ..operator.plan import Plan, PlanContext
@@ -38,23 +39,32 @@ class Advice:
         """Sentences about the knobs of these names, never about the sizes of a kernel inside."""
         free = [n for n in self.asked if self._fits_without(n)]
         least = f"Without tiling {' or without '.join(f'{n}={self.asked[n]}' for n in free)} it fits."
-        found = [self._largest_knobs(names), least if free else ""]
+        found = [self._knobs_that_fit(names), least if free else ""]
         if not any(found) and self.asked and self._fits_without(*self.asked):
             found = [f"Without tiling {', '.join(f'{n}={x}' for n, x in self.asked.items())} it fits."]
         return " ".join(x for x in found if x) or self._sizes()
 
-    def _largest_knobs(self, names: Collection[str]) -> str:
-        """A sentence with the largest value of each knob that fits; empty if no single one helps."""
+    def _knobs_that_fit(self, names: Collection[str]) -> str:
+        """A sentence with values of each knob that were tried and fit; empty if no single one helps."""
         found = []
         for p in self.op.parameters:
             now = self.used.get(p.name)
             if p.name not in names or p.kind != "int" or isinstance(now, bool) or not isinstance(now, int):
                 continue
-            low = max(p.low or 1, p.multiple)
-            best = _largest(now, low, p.multiple, partial(self._used, p.name)) if now > (p.low or 1) else None
-            if best is not None:
-                found.append(f"{p.name}={best} (now {now})")
-        return f"Of {self.op.name}'s knobs, the largest that fits: {'; or '.join(found)}." if found else ""
+            if values := self._values_that_fit(p, now):
+                found.append(f"{p.name}={' or '.join(map(str, values))} (now {now})")
+        return f"Of {self.op.name}'s knobs, tried and fits: {'; or '.join(found)}." if found else ""
+
+    def _values_that_fit(self, p: Parameter, now: int) -> list[int]:
+        """As the operator really uses them."""
+        used: dict[int, int | None] = {}
+
+        def fits(n: int) -> bool:
+            used[n] = self._used(p.name, n)
+            return used[n] is not None
+
+        sizes = sizes_that_fit(now, fits, max(p.low or 1, p.multiple)) if now > (p.low or 1) else []
+        return sorted({x for n in sizes if (x := used[n]) is not None and x != now})
 
     def _used(self, name: str, value: int) -> int | None:
         """The value that the operator really uses when asked for `value` beside the other knobs, if everything then fits."""
@@ -88,22 +98,6 @@ class Advice:
 def numbers_of(e: BufferOverflowError) -> str:
     """The kernel, the buffer and both numbers, without the tiles that are alive."""
     return e.words.split(". Alive at the peak")[0]
-
-
-def _largest(now: int, low: int, multiple: int, used: Callable[[int], int | None]) -> int | None:
-    """Largest used value below `now` that fits, if the least one does. used: the value in use for one that is asked for."""
-    best = used(low)
-    if best is None:
-        return None
-    high = now
-    while high - best > multiple:
-        probe = best + (high - best) // (2 * multiple) * multiple
-        found = used(probe)
-        if found is None or not best < found < high:
-            high = probe
-        else:
-            best = found
-    return best
 
 
 def changes(

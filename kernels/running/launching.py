@@ -7,7 +7,7 @@ from typing import Any
 
 from ...simulator.call import Call
 from ...simulator.device import ASCENDC, Device, current_device, device
-from ...simulator.launch import prepare, timed
+from ...simulator.launch import place, prepare, timed
 from ...simulator.record.later import whole
 from ...simulator.record.run import Launch
 from ..operator.plan import Step
@@ -27,12 +27,22 @@ def call_of(step: Step) -> Call:
 
 
 def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:
-    """As `timed_steps` for shapes, where the same launch on the same device is timed only once in this process."""
-    return tuple(_timed_once(step) for step in steps)
+    """As `timed_steps` for shapes, where the same launch on the same device is timed only once in this process.
+
+    Every step is placed before the first is timed: raises `BufferOverflowError` for a later one without that work.
+    """
+    keys = [(step, _key(step)) for step in steps]
+    for step, key in keys:
+        if key not in _known:
+            place(call_of(step))
+    return tuple(_timed_once(step, key) for step, key in keys)
 
 
-def _timed_once(step: Step) -> Launch:
-    key = (step.kernel, step.grid, *map(_hashable, (vars(current_device()), step.arguments, step.switches)))
+def _key(step: Step) -> Any:
+    return (step.kernel, step.grid, *map(_hashable, (vars(current_device()), step.arguments, step.switches)))
+
+
+def _timed_once(step: Step, key: Any) -> Launch:
     found = _known.pop(key, None) or whole(timed_steps((step,))[0])
     _known[key] = found  # at the end of the queue: those that were not asked for again leave first
     if len(_known) > KEPT:

@@ -12,7 +12,7 @@ import numpy as np
 from ...simulator.device import ASCENDC, CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.launch import compute, fit, timed
+from ...simulator.launch import compute, fit, place, timed
 from ...simulator.numerics import asked_for
 from ...simulator.numerics import options as numeric_options
 from ...simulator.precision.metrics import ErrorReport, compare
@@ -281,8 +281,10 @@ def _contiguous(
 
 
 def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None) -> Launched:
-    """The launches one after another, each timed before its values are computed."""
+    """The launches one after another, each timed before its values are computed, all placed before the first."""
     found = Launched()
+    for step in steps:
+        place(call_of(step))
     before, total = 0, sum(step.grid for step in steps)
     for step in steps:
         call = call_of(step)

@@ -18,6 +18,7 @@ from ...simulator.record.files import picked
 from ...simulator.record.run import SHARED, Buffer, Launch, Run
 from . import facts
 from .authors import compiler
+from .launch_figures import holes_bytes
 
 
 def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -62,9 +63,11 @@ def _launch(x: Launch) -> dict[str, Any]:
 
 
 def _buffer(b: Buffer) -> dict[str, Any]:
-    peak = [picked(v, "name file line shape dtype bytes copies") for v in b.peak]
+    peak = [picked(v, "name file line shape dtype bytes copies why") for v in b.peak]
     sizes = {"peak_bytes": b.peak_bytes, "placed_bytes": max(b.peak_bytes, b.placed_bytes)}
-    return sizes | {"capacity_bytes": b.capacity_bytes, "peak": peak}
+    bits = {"peak_bits": 8 * b.peak_bytes, "capacity_bits": 8 * b.capacity_bytes}
+    more = {"holes_bytes": holes_bytes(b), "peak": peak, "freed_bytes": b.freed}
+    return sizes | {"capacity_bytes": b.capacity_bytes} | bits | more
 
 
 def _plain(x: Any) -> Any:

@@ -112,10 +112,43 @@ def alive_at_peak(buffer: Buffer) -> list[tuple[int, LiveValue]]:
     """(how many, one of them): values at the peak that differ by their place only are told once, what takes most first."""
     counts: dict[LiveValue, int] = {}
     for value in buffer.peak:
-        alike = replace(value, offset=0)
+        alike = replace(value, offset=0, offsets=())
         counts[alike] = counts.get(alike, 0) + 1
     found = [(n, value) for value, n in counts.items()]
     return sorted(found, key=lambda x: -x[0] * x[1].bytes * x[1].copies)
+
+
+def why_text(value: LiveValue) -> str:
+    """What a buffer is there for, and how often: "tile, 2 copies"."""
+    copies = f"{value.copies} copies" if value.copies > 1 else ""
+    return ", ".join(filter(None, (texts.clean(value.why, 20), copies)))
+
+
+def bits_text(buffer: Buffer) -> str:
+    """As the vendor's compiler counts: "1,318,912 of 1,572,864 bits"."""
+    return f"{texts.count(8 * buffer.peak_bytes)} of {texts.count(8 * buffer.capacity_bytes)} bits"
+
+
+def holes_bytes(buffer: Buffer) -> int:
+    """What the plan needs beyond the values at the peak, as these cannot lie closer; 0 where nobody told the values."""
+    return max(0, buffer.peak_bytes - buffer.alive_bytes) if buffer.peak else 0
+
+
+def freed_text(buffer: Buffer) -> str:
+    """The single change that frees most: of those that were tried, else what second copies or wide masks take.
+
+    Empty where the buffer is less than half full, or nothing is known.
+    """
+    if 2 * buffer.peak_bytes < buffer.capacity_bytes:
+        return ""
+    if buffer.freed:
+        change, need = min(buffer.freed.items(), key=lambda x: x[1])
+        return f"{texts.clean(change, 40)} frees most: {texts.kib(need)} KiB (tried)"
+    copies = sum(v.bytes * (v.copies - 1) for v in buffer.peak if v.copies > 1)
+    wide = sum(v.bytes * v.copies for v in buffer.peak if v.dtype == "int64") // 2
+    found = {"second copies take": copies, "int64 takes, beyond what int32 would,": wide}
+    words, size = max(found.items(), key=lambda x: x[1])
+    return f"{words} {texts.kib(size)} KiB of it" if size else ""
 
 
 def told_core(launch: Launch) -> int:

@@ -7,7 +7,17 @@ from markupsafe import Markup
 from ...simulator.record.run import Buffer, Launch
 from ..facts import texts
 from ..facts.charts import Scale, spread
-from ..facts.launch_figures import UnitRoofline, alive_at_peak, over_time, peak_text, units
+from ..facts.launch_figures import (
+    UnitRoofline,
+    alive_at_peak,
+    bits_text,
+    freed_text,
+    holes_bytes,
+    over_time,
+    peak_text,
+    units,
+    why_text,
+)
 from .svg import ChartFrame, el, line, spot, steps
 from .writing import render
 
@@ -63,7 +73,8 @@ def buffers(launch: Launch) -> Markup:
     """A picture and a table for each buffer that is used."""
     used = [(n, b) for n, b in launch.buffers.items() if b.peak_bytes > 0]
     shown = [(n, b, occupancy_chart(launch, n, b), alive_at_peak(b)) for n, b in used]
-    return render("buffers.html", buffers=shown) if used else Markup("")
+    words = {"bits": bits_text, "why": why_text, "holes": holes_bytes, "freed": freed_text}
+    return render("buffers.html", buffers=shown, **words) if used else Markup("")
 
 
 def occupancy_chart(launch: Launch, name: str, b: Buffer) -> Markup:

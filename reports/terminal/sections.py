@@ -20,13 +20,14 @@ from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
-from ..facts.launch_figures import alive_at_peak
+from ..facts.launch_figures import alive_at_peak, bits_text, freed_text, holes_bytes, why_text
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 
 Block = list[RenderableType]
 
 PLACE_WIDTH = 25
+FROM_WIDTH = 20
 MOST_BOUNDS = 6
 MOST_LIMITS = 3
 MOST_VALUES = 5
@@ -183,19 +184,28 @@ def buffers(run: Run) -> Block:
     used = {n: b for n, b in run.buffers.items() if b.peak_bytes}
     if not used:
         return []
-    table = make_table(("buffers at their peak", 35), (">KiB", 9), (">of", 8), ("", PLACE_WIDTH))
+    table = make_table(("buffers at their peak", 35), (">KiB", 7), (">of", 15), ("", FROM_WIDTH))
     for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
         fill = _fill(buffer)
         sizes = texts.kib(buffer.peak_bytes), texts.kib(buffer.capacity_bytes)
         add_row(
             table, f"{name}  {texts.percent(fill)}", *sizes, Bar(fill, style="red" if fill > 1 else "magenta")
         )
+        add_row(table, f"  {bits_text(buffer)}", "", "", "", style="dim")
         found = alive_at_peak(buffer)
         for n, value in found[:MOST_VALUES]:
-            add_row(table, *_alive(n, value), texts.place(value.file, value.line, PLACE_WIDTH), style="dim")
+            add_row(table, *_alive(n, value), _made_at(value), style="dim")
         if len(found) > MOST_VALUES:
             add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
-    return [Text(), table]
+        if holes := holes_bytes(buffer):
+            add_row(table, "  between and above them", texts.kib(holes), "hole", "", style="dim")
+    freed = [_hanging(f"{clean(n, 12)}: {text}", "dim") for n, b in used.items() if (text := freed_text(b))]
+    return [Text(), table, *freed]
+
+
+def _made_at(value: LiveValue) -> str:
+    """The line that a buffer is for; empty where none is known."""
+    return texts.place(value.file, value.line, FROM_WIDTH) if value.line else ""
 
 
 def _fill(buffer: Buffer) -> float:
@@ -204,10 +214,13 @@ def _fill(buffer: Buffer) -> float:
 
 def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
     """Of n alike."""
-    copies = f"{value.copies} copies" if value.copies > 1 else ""
-    dims = "x".join(map(str, value.shape)) or "scalar"
+    dims = "x".join(map(str, value.shape)) or ("scalar" if value.dtype else "")
     name = f"{f'{n} x ' if n > 1 else ''}{clean(value.name, 20)}"
-    return f"  {name}  {dims} {value.dtype}", texts.kib(n * value.bytes * value.copies), copies
+    return (
+        f"  {name}  {dims} {value.dtype}".rstrip(),
+        texts.kib(n * value.bytes * value.copies),
+        why_text(value),
+    )
 
 
 def errors(run: Run) -> Block:

@@ -165,6 +165,9 @@ class Program:
     placements: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # buffers, as found so far
+    told_ub: set[Any] = field(
+        default_factory=set, repr=False, compare=False
+    )  # devices and bytes of UB whose line was printed
     one_by_one: set[int] = field(
         default_factory=set, repr=False, compare=False
     )  # loops whose iterations are timed one by one, as far as that is known

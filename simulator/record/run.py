@@ -80,9 +80,14 @@ class Pipe:
     core_conflicts: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
+MOST_COPIES = 64  # of a value whose places are told: a record may hold any number
+
+
 @dataclass(frozen=True)
 class LiveValue:
-    """One value that is alive at a buffer's peak: bytes are for one copy."""
+    """One value that is alive at a buffer's peak: bytes are for one copy. offset: where it begins; offsets: where each copy
+    does, empty where one follows the other. why: what it is there for ("tile", "carried", "scratch", "broadcast", "widened
+    operand", "comparison", "stride padding", "product in UB", ...), "" in old records."""
 
     name: str
     file: str
@@ -92,6 +97,16 @@ class LiveValue:
     bytes: int
     copies: int
     offset: int
+    why: str = ""
+    offsets: tuple[int, ...] = ()
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """(first byte, behind the last) of each copy."""
+        firsts = self.offsets or tuple(
+            self.offset + k * self.bytes for k in range(min(self.copies, MOST_COPIES))
+        )
+        return tuple((first, first + self.bytes) for first in firsts)
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ class Buffer:
     largest first. steps: bytes alive after each step of the program, as (line, bytes). held: (cycle, bytes that hold a
     value from then on), on the core with most instructions in the timeline and as far as that goes; empty where there is
     none, and of L0A and L0B. placed_bytes: highest address used in fact, as values share no bytes where there is room; 0
-    where nobody says.
+    where nobody says. freed: a single change, tried -> peak_bytes with it, least first; empty where not asked for.
     """
 
     peak_bytes: int
@@ -109,6 +124,25 @@ class Buffer:
     steps: tuple[tuple[int, int], ...] = ()
     held: tuple[tuple[float, int], ...] = ()
     placed_bytes: int = 0
+    freed: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def alive_bytes(self) -> int:
+        """Of the values at the peak; what `peak_bytes` has beyond lies in holes between them."""
+        return sum(v.bytes * v.copies for v in self.peak)
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """(first byte, behind the last) of what lies between and above the values at the peak; empty where values are spread
+        over more than they need, as their places then are not those of the plan that has to fit."""
+        if self.placed_bytes > self.peak_bytes or not self.peak:
+            return ()
+        out, free = [], 0
+        for first, last in sorted(span for v in self.peak if v.bytes for span in v.spans):
+            if first > free:
+                out.append((free, first))
+            free = max(free, last)
+        return tuple(out if free >= self.peak_bytes else [*out, (free, self.peak_bytes)])
 
 
 @dataclass(frozen=True)

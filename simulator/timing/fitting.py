@@ -1,8 +1,11 @@
-"""Whether the tiles of a launch fit in the buffers, and if not, the largest sizes with which they would."""
+"""Whether the tiles of a launch fit in the buffers, and if not, sizes that were tried and do."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from ..call import Call
@@ -10,6 +13,7 @@ from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
 from ..ir.program import Program
 from ..products import Product
+from ..sizes_that_fit import sizes_that_fit
 from .placement.accumulator_inits import BT
 from .placement.allocate import Limits, Placement
 from .placement.allocation.context import Choice
@@ -24,10 +28,10 @@ MAX_PLACEMENTS = 16  # kept for one program
 
 
 def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
-    """As `_place`, once for a call. Raises `BufferOverflowError` with the largest block that fits."""
+    """As `place_program`, once for a call. Raises `BufferOverflowError` with blocks that were tried and fit."""
     if "places" not in vars(call):
         try:
-            vars(call)["places"] = _place(call, call.program)
+            vars(call)["places"] = place_program(call, call.program)
         except BufferOverflowError as e:
             raise _Overflow(e, call) from None
     found: tuple[MemorySpaces, Placement] = vars(call)["places"]
@@ -52,7 +56,7 @@ class _Overflow(BufferOverflowError):
         return _advice(self.call)
 
 
-def _place(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:
+def place_program(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
@@ -124,40 +128,37 @@ def _banks(product: Product) -> tuple[int, int] | None:
 
 
 def _advice(call: Call) -> str:
-    """The largest value of each compile-time size with which the kernel fits, found by trying."""
-    advice = []
-    for name, x in call.constants.items():
-        if isinstance(x, bool) or not isinstance(x, int) or x < 2:
-            continue
-        best = _largest(call, name, x)
-        if best:
-            advice.append(f"{name} = {best} (now {x})")
-    fitting = next((n for n in range(call.device.multibuffer - 1, 0, -1) if _fits(call, {}, n)), 0)
-    if fitting:
-        advice.append(f"multibuffer {fitting if fitting > 1 else 'off'} (then this size fits)")
-    return (
-        f"The largest that fits: {'; or '.join(advice)}."
-        if advice
-        else "No smaller compile-time size makes it fit."
-    )
+    """Changes with which the kernel fits, one at a time, each tried."""
+    advice = [
+        f"{name} = {_either(sizes)} (now {x})"
+        for name, x in call.constants.items()
+        if isinstance(x, int) and not isinstance(x, bool) and x > 1
+        if (sizes := sizes_that_fit(x, lambda n, name=name: _fits(call, {name: n})))  # type: ignore[misc]
+    ]
+    advice += [f"{change} (then this size fits)" for change in _other_ways(call)]
+    return f"Tried, and fits: {'; or '.join(advice)}." if advice else "No size that was tried fits."
 
 
-def _largest(call: Call, name: str, now: int) -> int:
-    low, high = 0, now  # low fits (0: none found yet), high does not
-    probe = now // 2
-    while probe > low:
-        if _fits(call, {name: probe}):
-            low = probe
-        else:
-            high = probe
-        probe = (low + high) // 2
-    return low
+def _either(sizes: list[int]) -> str:
+    return " or ".join(map(str, sizes))
+
+
+def _other_ways(call: Call) -> Iterator[str]:
+    """Choices of the device that make room for the same sizes."""
+    device = call.device
+    fewer = (n for n in range(device.multibuffer - 1, 0, -1) if _fits(call, {}, n))
+    for n in islice(fewer, 1):
+        yield f"multibuffer {n if n > 1 else 'off'}"
+    if device.author == TRITON_ASCEND and device.compiler_version == "8.5":
+        newer = replace(call, device=replace(device, compiler_version="9.0"))
+        if _fits(newer, {}):
+            yield "a compiler that tries again after an overflow, compiler_version 9.0"
 
 
 def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> bool:
     try:
         program = call.kernel.program(call.types, {**call.constants, **changed})
-        _place(call, program, copies)
+        place_program(call, program, copies)
     except AscendtileError:
         return False
     return True

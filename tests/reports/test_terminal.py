@@ -39,9 +39,12 @@ AIV.MTE2            45,000   75 % ###############.....
 AIV.V               24,000   40 % ########............ data (60 %)
   never used: AIV.S
 
-buffers at their peak                     KiB       of
-UB  75 %                                144.0    192.0 ###############.....
-  x  2x4096 fp16                         32.0 2 copies tile.py:12
+buffers at their peak                   KiB              of
+UB  75 %                              144.0           192.0 ###############.....
+  1,179,648 of 1,572,864 bits
+  x  2x4096 fp16                       32.0  tile, 2 copies tile.py:12
+  between and above them              112.0            hole
+- UB: second copies take 16.0 KiB of it
 
 error against float64    max abs   max rel  mean rel      rmse   max ulp   bits
 out                     5.00e-01  2.00e-01  6.67e-02  2.89e-01   2.1e+06   3.91
@@ -132,7 +135,28 @@ def test_long_lists_are_cut_and_say_so():
 
 def test_a_buffer_over_its_capacity_has_a_full_bar():
     text = str(run(launches=(launch(buffers={"UB": Buffer(400 * 1024, 200 * 1024)}),)))
-    assert "UB  200 %                               400.0    200.0 ####################\n" in text
+    assert "UB  200 %                             400.0           200.0 ####################\n" in text
+
+
+def test_a_buffer_tells_bits_why_each_value_is_there_holes_and_what_frees_most():
+    values = (
+        LiveValue("x", "f.py", 3, (64,), "fp32", 40_960, 2, 0, "tile"),
+        LiveValue("scratch of sum", "f.py", 4, (), "", 20_480, 1, 0, "scratch"),
+        LiveValue("mask", "f.py", 5, (64,), "int64", 10_240, 1, 0, "comparison"),
+    )
+    tried = {"ROWS 8 -> 4": 70_000, "without second copies": 90_000}
+
+    def page(**more):
+        return str(run(launches=(launch(buffers={"UB": Buffer(122_880, 196_608, values, **more)}),)))
+
+    text = page(freed=tried)
+    assert "983,040 of 1,572,864 bits" in text
+    assert "tile, 2 copies f.py:3" in text
+    assert "scratch f.py:4" in text
+    assert "comparison f.py:5" in text
+    assert "between and above them               10.0            hole" in text
+    assert "UB: ROWS 8 -> 4 frees most: 68.4 KiB (tried)" in text
+    assert "UB: second copies take 40.0 KiB of it" in page()
 
 
 def test_the_cube_mode_is_shown_where_there_is_a_cube():

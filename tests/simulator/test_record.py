@@ -312,6 +312,22 @@ def test_other_packings(refused):
     assert same(run_from_bytes(zipped(members(), zipfile.ZIP_STORED)), run())
 
 
+def test_a_record_without_the_reasons_of_buffers_is_read_without_them():
+    """As versions wrote it that did not tell them."""
+
+    def older(data):
+        for one in data["run"]["launches"]:
+            for buffer in one["buffers"].values():
+                del buffer["freed"]
+                for value in buffer["peak"]:
+                    del value["why"], value["offsets"]
+
+    (found,) = {
+        v for x in run_from_bytes(with_text(older)).launches for b in x.buffers.values() for v in b.peak
+    }
+    assert (found.why, found.offsets, found.name) == ("", (), "x")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

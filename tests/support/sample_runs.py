@@ -44,7 +44,7 @@ def timeline(length: int = 7) -> Timeline:
 def launch(kernel: str = "tile_kernel", **changes: Any) -> Launch:
     """One launch of a kernel of two source lines, whose HBM bound binds."""
     file = "/a/folder/kernels/tile.py"
-    alive = LiveValue("x", file, 12, (2, 4096), "fp16", 16384, 2, 0)
+    alive = LiveValue("x", file, 12, (2, 4096), "fp16", 16384, 2, 0, "tile")
     given: dict[str, Any] = {
         "kernel": kernel,
         "grid": (40, 1, 1),

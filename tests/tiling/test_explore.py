@@ -10,6 +10,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
+from ascendtile.kernels.running import launching
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.triton_shim import tuning
 from ascendtile.simulator.triton_shim.config import Config
@@ -172,13 +173,33 @@ def test_a_kernel_of_the_users(objective):
     assert cost == min(runs.values())
 
 
+def test_every_launch_of_a_tiling_is_placed_before_one_is_timed(monkeypatch):
+    """And placed once: its timing takes the same call."""
+    told = []
+
+    def tell(name):
+        done = getattr(launching, name)
+        monkeypatch.setattr(launching, name, lambda call: told.append((name, id(call))) or done(call))
+
+    tell("place")
+    tell("timed")
+    case = {"rows": 70, "cols": 608}
+    explore("rms_norm_grad", case=case, dtype="float16", space={"combine": "two_phase"}, budget=1)
+    launches = len(told) // 2
+    assert launches > 1
+    assert [name for name, _ in told] == ["place"] * launches + ["timed"] * launches
+    assert [call for _, call in told[:launches]] == [call for _, call in told[launches:]]
+
+
 def test_constraints_and_failures_of_a_kernel_are_counted():
     space = {"BLOCK": (64, 256, 262_144), "TWICE": (1, 1.5)}
     found = explore(double, ARGS, grid=(20,), space=space, constraint=lambda BLOCK, TWICE: BLOCK > 64)
-    assert (found.size, found.legal) == (6, 4)
-    assert sum(found.refused.values()) == 2
-    assert sum(found.failed.values()) == 3
-    assert found.failed["does not fit in UB"] == 1
+    assert (found.size, found.legal) == (6, 3)
+    assert sum(found.refused.values()) == 3
+    assert sum(found.failed.values()) == 2
+    (misfit,) = [why for why in found.refused if why.startswith("does not fit in UB: needs ")]
+    assert misfit.endswith(" of 196,608 bytes")
+    assert found.refused[misfit] == 1
     assert any("static_range" in message for message in found.failed)
     assert [x.point for x in found.found] == [{"BLOCK": 256, "TWICE": 1}]
 

@@ -31,7 +31,7 @@ def evaluator(times, seen, broken=(), refused=()):
             if p["x"] in broken:
                 yield Evaluation(failed="it broke")
             elif p["x"] in refused:
-                yield Evaluation(refused="does not fit in UB")
+                yield Evaluation(refused="does not fit in UB", need_bytes=2000 + p["x"], have_bytes=1999)
             else:
                 yield Evaluation(time_us=float(times[p["x"]]), ub_peak_bytes=1000 - p["x"])
 
@@ -70,9 +70,21 @@ def test_failures_and_refusals_are_counted_and_do_not_win():
     out = search(space, np.arange(100), bounds, "time", evaluator(times, [], broken, refused), NONE)
     assert out.best("time") == times[order[5]]
     assert out.optimal
-    assert out.failed == {"it broke": 2, "does not fit in UB": 3}
-    assert out.refused == {}  # by rules, which do not know yet
-    assert "which of them fit in the buffers was not looked at" in out.proof
+    assert out.failed == {"it broke": 2}
+    least, most = 2000 + min(refused), 2000 + max(refused)
+    assert out.refused == {f"does not fit in UB: needs {least:,} to {most:,} of 1,999 bytes": 3}
+    assert out.proof.endswith("us or more), whether they fit or not") or "all 97 legal points" in out.proof
+
+
+def test_a_larger_point_is_tried_though_a_smaller_one_does_not_fit():
+    """Fit is not monotone: what has no room says nothing about its neighbours."""
+    space, times, bounds = made_up(3, 64, 0.5)
+    for lacking in (range(32), range(32, 64), range(0, 64, 2), range(1, 64, 2)):
+        seen = []
+        out = search(space, np.arange(64), bounds, "time", evaluator(times, seen, (), lacking), NONE)
+        fitting = [k for k in range(64) if k not in lacking]
+        assert out.best("time") == times[fitting].min()
+        assert sum(out.refused.values()) == len(set(seen) & set(lacking))
 
 
 def test_points_ahead_are_evaluated_first_even_if_the_time_is_up():

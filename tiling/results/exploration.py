@@ -52,9 +52,10 @@ class Exploration(ShownRecord):
     """The outcome of one sweep.
 
     objective: "time", "error" or "ub". size, legal: points of the space, with the operator's own choice if that is beside
-    the axes, and those that no rule refuses; of a sampled one those that were drawn. refused: rule -> points. bounded:
-    points whose bound was computed. found: every evaluated point, in the order of evaluation: what the operator chooses by
-    itself is the first. failed: message -> points that were tried and could not be run, as those that do not fit in UB.
+    the axes, and those that no rule refuses and that fit, as far as the search came to them: each is placed before it is
+    timed; of a sampled one those that were drawn. refused: rule -> points, among them those that do not fit in a buffer.
+    bounded: points whose bound was computed. found: every evaluated point, in the order of evaluation: what the operator
+    chooses by itself is the first. failed: message -> points that were tried and could not be run.
     reused: evaluations that a store had already. optimal: whether `best` is proved to be the
     best of the space; `proof` says why, or why not. interrupted: whether it was stopped from outside. sampler: how points
     were chosen. counted: how many were evaluated, where `found` has the best of them alone, as the list that `ascendtile

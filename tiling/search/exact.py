@@ -34,14 +34,16 @@ class Outcome:
 
     looked: points that were tried; skipped: legal points that a sampled sweep drew and left out, as their bound is above
     the best; known: points of a sampled sweep that a store had before it began; interrupted: whether it was stopped from
-    outside. refused: rule -> points that were drawn and not tried. failed: message -> points that the rules allow, and
-    buffers, operator or kernel did not when tried; alike: messages without their numbers -> the first such one.
+    outside. by_rule: rule -> points that were drawn and not tried. lacking: (in what it does not fit, bytes of that
+    buffer) -> points that were placed and not timed, and the least and most bytes that they need. failed: message -> points
+    that were tried and could not be run; alike: messages without their numbers -> the first such one.
     """
 
     found: list[Found] = field(default_factory=list)
-    refused: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
     alike: dict[str, str] = field(default_factory=dict)
+    by_rule: dict[str, int] = field(default_factory=dict)
+    lacking: dict[tuple[str, int], tuple[int, int, int]] = field(default_factory=dict)
     looked: int = 0
     skipped: int = 0
     known: int = 0
@@ -52,16 +54,42 @@ class Outcome:
     def add(self, point: Point, evaluation: Evaluation) -> None:
         """Sort one evaluation in."""
         self.looked += 1
-        why = evaluation.refused or evaluation.failed
-        if why is not None:
+        if evaluation.refused and evaluation.need_bytes and evaluation.have_bytes:
+            self._lacks((evaluation.refused, evaluation.have_bytes), evaluation.need_bytes)
+        elif why := evaluation.refused or evaluation.failed:
             same = self.alike.setdefault(re.sub(r"\d+", "0", why), why)  # but for the numbers in it
             self.failed[same] = self.failed.get(same, 0) + 1
         else:
             self.found.append(Found(point, evaluation))
 
+    def _lacks(self, what: tuple[str, int], need: int) -> None:
+        count, least, most = self.lacking.get(what, (0, need, need))
+        self.lacking[what] = count + 1, min(least, need), max(most, need)
+
+    @property
+    def misfits(self) -> dict[str, int]:
+        """In what buffer points do not fit, with the bytes -> how many."""
+        return {_words(*what, *x): x[0] for what, x in self.lacking.items()}
+
+    @property
+    def tried(self) -> dict[str, int]:
+        """Why points that were tried have no result -> how many."""
+        return {**self.misfits, **self.failed}
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Rule -> points: those of rules, and those that do not fit."""
+        return {**self.by_rule, **self.misfits}
+
     def best(self, objective: str) -> float:
         """The least cost so far; infinity before there is one."""
         return min((cost(x.evaluation, objective) for x in self.found), default=float("inf"))
+
+
+def _words(what: str, have: int, count: int, least: int, most: int) -> str:
+    """ "does not fit in UB: needs 200,704 to 401,408 of 196,608 bytes"."""
+    need = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{what}: needs {need} of {have:,} bytes"
 
 
 def search(
@@ -146,10 +174,12 @@ def _conclude(
     unbounded: int,
 ) -> tuple[bool, str]:
     stopped = stopped or unbounded > 0
+    lacking = sum(out.misfits.values())
+    legal = count - lacking
     rest, shown = count - out.looked, f"best {best:,.6g}{UNITS[objective]}"
     if stopped or out.interrupted:
         why = "interrupted" if out.interrupted else "the budget ended"
-        left = f"{rest + unbounded:,} of {count + unbounded:,} legal points not looked at"
+        left = f"{rest + unbounded:,} of {legal + unbounded:,} legal points not looked at"
         if unbounded:
             left += f", {unbounded:,} of them without a bound, for which there was no time"
         if ordered is not None and rest:
@@ -157,11 +187,12 @@ def _conclude(
             left += f", {below:,} {'others' if unbounded else 'of them'} with a bound below"
         return False, f"not proved: {why} with {left}" + (f"; {shown}" if out.found else "")
     if not out.found:
-        return False, f"none of the {count:,} points that the rules allow could be run"
+        fit = f", {lacking:,} of them have no room in a buffer" if lacking else ""
+        return False, f"none of the {count:,} points that the rules allow could be run{fit}"
     ran = f", of which {sum(out.failed.values()):,} could not be run" if out.failed else ""
     if not rest:
-        return True, f"{shown}; all {count:,} legal points were evaluated{ran}"
+        return True, f"{shown}; all {legal:,} legal points were evaluated{ran}"
     assert ordered is not None
     least = f"({ordered[out.looked]:,.6g} us or more)"
-    unknown = "; which of them fit in the buffers was not looked at" if out.failed else ""
-    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{unknown}"
+    either = ", whether they fit or not" if out.lacking else ""
+    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{either}"

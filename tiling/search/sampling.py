@@ -86,8 +86,8 @@ def _proof(sampled: _Sampled, sampler: str, seed: int, more: bool) -> str:
 
 
 def _empty(sampled: _Sampled) -> str:
-    drawn = ", ".join(f"{n!r} refused {count:,}" for n, count in sampled.out.refused.items())
-    count = sum(sampled.out.refused.values())
+    drawn = ", ".join(f"{n!r} refused {count:,}" for n, count in sampled.out.by_rule.items())
+    count = sum(sampled.out.by_rule.values())
     return f"no legal point was found: of {count:,} that were drawn {drawn}; widen an axis or drop a rule"
 
 
@@ -197,7 +197,7 @@ class _Sampled:
             if rule is None:
                 legal.append(number)
             else:
-                self.out.refused[rule] = self.out.refused.get(rule, 0) + 1
+                self.out.by_rule[rule] = self.out.by_rule.get(rule, 0) + 1
                 self.settled[number] = None
         if self.least is None or self.objectives > 1:
             self.bounds.update(dict.fromkeys(legal, 0.0))

@@ -52,7 +52,10 @@ def l0_buffer(plan: LoweringPlan, name: str) -> Buffer:
             f"{plan.program.name} on {plan.product.name}: {name.lower()} overflow, requires {8 * need} bits while "
             f"{8 * capacity} bits available ({need} against {capacity} bytes). Alive at the peak:\n{rows}\n"
             f"Buffers of the kernel take {own.peak_bytes} bytes, tl.dot {total} for its tiles: make the buffers smaller, or "
-            "give dot a smaller l0_tile"
+            "give dot a smaller l0_tile",
+            name,
+            need,
+            capacity,
         )
     return replace(own, peak_bytes=own.peak_bytes + total, peak=(*own.peak, *tiles))
 
@@ -77,7 +80,7 @@ def _tiles(plan: LoweringPlan, op: Op, tile: L0Tile, name: str) -> tuple[LiveVal
     message = (
         f"base tile of {plan.spaces.source(v).name or ('the left operand' if left else 'the right operand')}"
     )
-    return (LiveValue(message, op.loc.file, op.loc.line, shape, str(v.dtype), size, COPIES, 0),)
+    return (LiveValue(message, op.loc.file, op.loc.line, shape, str(v.dtype), size, COPIES, 0, "tile"),)
 
 
 def _tails(plan: LoweringPlan, op: Op) -> Iterator[str]:

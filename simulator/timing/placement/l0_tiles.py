@@ -52,5 +52,8 @@ def check_fits(tile: L0Tile, capacities: tuple[int, int], size: int) -> None:
         advice = f"; the largest that fits: {' or '.join(fixes)}" if fixes else ""
         raise BufferOverflowError(
             f"{name.lower()} overflow, requires {8 * need} bits while {8 * have} bits available ({need} against {have} "
-            f"bytes): two base tiles of {side} = {n} x baseK = {tile.k}, {need // COPIES} bytes each{advice}"
+            f"bytes): two base tiles of {side} = {n} x baseK = {tile.k}, {need // COPIES} bytes each{advice}",
+            name,
+            need,
+            have,
         )

@@ -89,9 +89,10 @@ def _live_value(s: Slot, names: Mapping[int, str]) -> LiveValue:
     named = [v for v in s.values if v.name] or s.values
     v = named[-1] if named else None
     if v is None:
-        return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset)
+        return LiveValue(s.label, "", s.line, (), "", s.size, s.copies, s.offset, s.why, s.offsets)
     name = s.label or v.name or names.get(v.id, "temporary")
-    return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset)
+    place = (s.size, s.copies, s.offset, s.why, s.offsets)
+    return LiveValue(name, v.loc.file, s.line or v.loc.line, v.shape, str(v.dtype), *place)
 
 
 def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
@@ -99,17 +100,24 @@ def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
     alive = [v for v in buffer.peak if v.bytes]  # constants take nothing
     rows = "\n".join(
         f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
-        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  {_line(program, v)}"
+        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  {_line(program, v)}{_why(v)}"
         for v in alive[:6]
     )
     rest = alive[6:]
     if rest:
         rows += f"\n    {sum(v.bytes * v.copies for v in rest):>8} B  in {len(rest)} smaller ones"
+    if holes := need - sum(v.bytes * v.copies for v in alive):
+        rows += f"\n    {holes:>8} B  in holes between them" if holes > 0 else ""
     return (
         f"{program.name} on {device}: {space.lower()} overflow, requires {need * 8} bits while {have * 8} bits available "
         f"({need} against {have} bytes). Alive at the peak"
         f"{f' (lines of {program.file})' if program.file else ''}:\n{rows}"
     )
+
+
+def _why(v: LiveValue) -> str:
+    """What a buffer is for, if that is not to hold a value of the kernel, and if its name does not say it."""
+    return "" if v.why in ("", "tile") or v.why in v.name else f", {v.why}"
 
 
 def _line(program: Program, v: LiveValue) -> str:

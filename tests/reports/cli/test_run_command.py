@@ -262,7 +262,7 @@ def test_a_tile_that_does_not_fit_is_a_failed_run(refused):
         "run", "rms_norm_grad", "--tiling", "strategy=full_row", "rows=64", "--no-values", status=1
     )
     assert "ub overflow, requires" in text
-    assert "the largest that fits: rows=" in text
+    assert "tried and fits: rows=" in text
     assert "ROWS =" not in text, "a size of a kernel inside is no knob of the operator"
 
 

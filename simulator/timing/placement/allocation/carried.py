@@ -24,6 +24,7 @@ def _carry_one(a: Allocation, loop: Op, k: int) -> None:
     args = [inner.args[skip + k] for inner in loop.regions if len(inner.args) > skip + k]
     _, end = a.lives.spans[loop.id]
     slot = _slot(a, loop, k)
+    slot.why = "carried"
     slot.end = max(slot.end, end, a.lives.last.get(r.id, end))
     a.join(slot, (*args, r))
     a.loop_of.update((v.id, a.loop) for v in (*args, r))

@@ -86,7 +86,8 @@ class Allocation:
 
     def new(self, v: Value, space: str, start: int, end: int) -> Slot:
         """A buffer for a value, and for others that join it."""
-        slot = Slot([], start, end, self.size(v, space), depth=len(self.loops), space=space)
+        why = "stride padding" if space == UB and v.id in self.choice.blocks.landing else "tile"
+        slot = Slot([], start, end, self.size(v, space), depth=len(self.loops), space=space, why=why)
         self.slots.append(slot)
         return slot
 

@@ -31,7 +31,7 @@ def explicit_slots(program: Program, spaces: MemorySpaces, lives: Lifetimes, siz
 def _slot(alloc: Op, lives: Lifetimes, size: Size) -> Slot:
     v, at, space = alloc.results[0], lives.at[alloc.id], alloc.attrs["space"]
     first, last = (0, len(lives.lines) - 1) if alloc.attrs["unique"] else (at, at)
-    return Slot([], first, last, size(v, space), label=v.name, space=space)
+    return Slot([], first, last, size(v, space), label=v.name, space=space, why="buffer")
 
 
 def values_inside(program: Program, spaces: MemorySpaces) -> Iterator[tuple[Value, Op]]:

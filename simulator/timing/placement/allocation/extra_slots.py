@@ -16,7 +16,8 @@ def scratch(a: Allocation, op: Op) -> None:
     """What an operation needs in UB while it runs."""
     if size := a.needs.scratch.get(op.id):
         at, label = a.lives.at[op.id], f"scratch of {op.name or op.kind}"
-        a.scratch_of[op.id] = Slot(list(op.results[:1]), at, at, align(size, a.alignment[UB]), label=label)
+        size = align(size, a.alignment[UB])
+        a.scratch_of[op.id] = Slot(list(op.results[:1]), at, at, size, label=label, why="scratch")
 
 
 def spread(a: Allocation, op: Op) -> None:
@@ -29,7 +30,9 @@ def spread(a: Allocation, op: Op) -> None:
     if root is not None and (root.id in blocks.landing or _from_cube(a, root)):
         return
     size = align(blocks.leaving[op.id], a.alignment[UB])
-    slot = a.spread_of[op.id] = Slot([], at, at, size, label=f"blocks of strided {op.kind}")
+    slot = a.spread_of[op.id] = Slot(
+        [], at, at, size, label=f"blocks of strided {op.kind}", why="stride padding"
+    )
     slot.values = [v] if v is not None else []
     copies = min(a.copies(a.loops[-1]), a.choice.most_in(UB)) if a.loops else 1
     if copies > 1:
@@ -49,7 +52,8 @@ def cross(a: Allocation, op: Op) -> None:
         if r.id in a.spaces.copied_to_ub:
             at = a.lives.spans.get(op.id, (0, a.lives.at[op.id]))[1]
             name = f"{r.name or 'product'} in UB"
-            a.ub_copy[r.id] = Slot([r], at, _end(a, r, at), a.size(r, UB), label=name)
+            end = _end(a, r, at)
+            a.ub_copy[r.id] = Slot([r], at, end, a.size(r, UB), label=name, why="product in UB")
     if op.kind == "load" and a.spaces.space_of(op.results[0]) == BT:
         _bias(a, op)
     if op.kind == "dot":
@@ -64,7 +68,8 @@ def _bias(a: Allocation, op: Op) -> None:
     """It stays to the end of the row's life, so that operands of the sum need not wait for its place."""
     r, at = op.results[0], a.lives.at[op.id]
     size, name = align(tile_bytes(r), a.alignment[L1]), f"{r.name or 'bias'} in L1"
-    a.l1_copy[(op.id, BIAS_IN_L1)] = Slot([r], at, _end(a, r, at), size, label=name, space=L1)
+    end = _end(a, r, at)
+    a.l1_copy[(op.id, BIAS_IN_L1)] = Slot([r], at, end, size, label=name, space=L1, why="operand in L1")
 
 
 def _operands(a: Allocation, op: Op) -> None:
@@ -74,4 +79,5 @@ def _operands(a: Allocation, op: Op) -> None:
         source = a.spaces.source(v)
         if source.id in a.spaces.staged:
             name = f"{source.name or 'operand'} in L1"
-            a.l1_copy[(op.id, i)] = Slot([source], at, at, a.size(source, L1), label=name, space=L1)
+            size = a.size(source, L1)
+            a.l1_copy[(op.id, i)] = Slot([source], at, at, size, label=name, space=L1, why="operand in L1")

@@ -1,0 +1,35 @@
+"""Sizes near one that does not fit, which are tried one after another.
+
+What a kernel needs does not rise with a size at every step: first fit leaves holes, and rows, scratch and copies change
+with the size in jumps. So a size fits only if it was tried, and none says anything about another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+MOST_TRIED = 12  # powers of two
+QUARTERS = (7, 6, 5)  # of the power that fits, up to the next one
+
+
+def sizes_that_fit(now: int, fits: Callable[[int], bool], low: int = 1) -> list[int]:
+    """The largest power of two below `now` that fits, and the largest of the sizes tried between it and the next.
+
+    Where none below does, the next power above `now`. Empty if that has no room either.
+    """
+    below = next((n for n in _powers_below(now, low) if fits(n)), None)
+    if below is None:
+        above = 1 << now.bit_length()
+        return [above] if fits(above) else []
+    between = (below * q // 4 for q in QUARTERS)
+    more = next((n for n in between if below < n < now and fits(n)), None)
+    return [below] if more is None else [below, more]
+
+
+def _powers_below(now: int, low: int) -> Iterator[int]:
+    size = 1 << max(0, (now - 1).bit_length() - 1)
+    for _ in range(MOST_TRIED):
+        if size < max(1, low):
+            return
+        yield size
+        size //= 2

@@ -1,0 +1,64 @@
+"""ENABLE_PRINT_UB_BITS: a line for each kernel as it is compiled, in the words of the vendor's memory planner."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.kernels import run_op
+
+PATTERN = r"UB\s+size\s*=\s*(\d+)\s*bits"  # by which Triton-Ascend reads it
+
+
+def copy_kernel():
+    """A kernel of its own: lines are printed once for each."""
+
+    @sim.jit
+    def copy(x_ptr, out_ptr, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out_ptr + at, tl.load(x_ptr + at) + 1.0)
+
+    return copy
+
+
+def launch(kernel, block, **device):
+    with sim.device("ascend910b3", values=False, **device):
+        return kernel.time((4,), sim.shape(1 << 16, "float32"), sim.shape(1 << 16, "float32"), BLOCK=block)
+
+
+@pytest.mark.parametrize("value", ["1", "true", "TRUE"])
+def test_each_block_of_a_kernel_has_one_line_with_the_bytes_of_its_plan(monkeypatch, capsys, value):
+    monkeypatch.setenv("ENABLE_PRINT_UB_BITS", value)
+    kernel = copy_kernel()
+    runs = [launch(kernel, b) for b in (256, 1024, 256)]
+    lines = capsys.readouterr().out.splitlines()
+    placed = [x.launches[0].buffers["UB"].placed_bytes for x in runs[:2]]
+    assert lines == [f"copy: [AscendNPU IR] Allocated UB size = {8 * n} bits" for n in placed]
+    assert [int(re.search(PATTERN, x).group(1)) for x in lines] == [8 * n for n in placed]
+
+
+@pytest.mark.parametrize("value", [None, "", "0", "false"])
+def test_nothing_is_printed_unless_asked(monkeypatch, capsys, value):
+    monkeypatch.delenv("ENABLE_PRINT_UB_BITS", raising=False)
+    if value is not None:
+        monkeypatch.setenv("ENABLE_PRINT_UB_BITS", value)
+    launch(copy_kernel(), 256)
+    assert capsys.readouterr().out == ""
+
+
+def test_kernels_that_stand_for_ascend_c_have_no_line(monkeypatch, capsys):
+    """No Triton compiler makes them."""
+    monkeypatch.setenv("ENABLE_PRINT_UB_BITS", "1")
+    launch(copy_kernel(), 256, compiler="ascendc")
+    run_op("rms_norm", "tiny", values=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_kernel_that_does_not_fit_has_the_message_of_the_overflow_alone(monkeypatch, capsys):
+    monkeypatch.setenv("ENABLE_PRINT_UB_BITS", "1")
+    with pytest.raises(sim.RunError, match=r"ub overflow, requires \d+ bits while 1572864 bits available"):
+        launch(copy_kernel(), 1 << 16)
+    assert capsys.readouterr().out == ""

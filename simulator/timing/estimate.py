@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..call import Call, describe_argument
+from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend, Backend
@@ -38,6 +39,7 @@ from .lowering.lowering import Lowering
 from .lowering.shared_iterations import shares_iterations
 from .lowering.warnings import buffer_messages, grid_messages, padded_rows
 from .placement.memory_spaces import UB
+from .placement.strides import OneByOne, one_by_one
 from .results.bounds import bounds_us
 from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
 from .results.occupancy import Points, occupancy
@@ -125,6 +127,7 @@ def make_plan(call: Call) -> LoweringPlan:
         shared,
         device.unit_flag,
         device.workspace_copies,
+        one_by_one(program, call.arguments) if device.author == TRITON_ASCEND else OneByOne(),
     )
     if spaces.has_dot:
         check_products(plan)

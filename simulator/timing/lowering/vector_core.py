@@ -150,6 +150,7 @@ class VectorLowering:
             writes, _ = context.target(r)
             context.add(plan.scalar, op.loc, occupancy=plan.scalar_read_cycles, writes=writes)
             return
+        context.addresses(op, r)
         where = plan.wiring.mte2, plan.wiring.read
         writes, elements = context.load_tile(op, pointer, mask, *where, plan.read_rates, plan.read_latency)
         context.fill(op, r, elements, writes)
@@ -168,6 +169,7 @@ class VectorLowering:
             what = {"latency": plan.write_latency, "reads": reads}
             context.discrete(op, v, op.kind, pipe, write[0], plan.write_rates.interval, **what)
             return
+        context.addresses(op, v)
         channel = context.way_out(op, pointer, mask, write, pipe)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = context.traffic(pointer.tensor, offsets, mask, itemsize(v))

@@ -1,7 +1,7 @@
 """Loads and stores with a stride between their elements, as the vendor's compiler makes them (triton-ascend issue 1673).
 
-With a constant stride each element is a transfer of its own; with a stride of the launch the scalar unit works out each address
-first. A 910B2 took 1056.92 and 5760.75 us.
+With a constant stride each element is a transfer of its own; with a stride of the launch the scalar unit works out each
+address first. A 910B2 took 1056.92 and 5760.75 us.
 """
 
 from __future__ import annotations

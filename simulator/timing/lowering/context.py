@@ -113,7 +113,7 @@ class LoweringPlan:
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
     shares_iterations: two Vector cores share the iterations of a loop.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory.
-    one_by_one: accesses that are made element by element.
+    one_by_one: accesses that the vendor's compiler makes element by element; None where it does not make the code.
     unit_flag: whether the Cube may write into L0C where the fixpipe has read.
     """
 
@@ -129,9 +129,9 @@ class LoweringPlan:
         shares_iterations: bool = False,
         unit_flag: bool = False,
         workspace_copies: int = 1,
-        one_by_one: OneByOne = OneByOne(),
+        one_by_one: OneByOne | None = None,
     ) -> None:
-        self.one_by_one = one_by_one
+        self.one_by_one = one_by_one or OneByOne()
         self.workspace_copies = workspace_copies
         self._workspace: dict[int, Slot] = {}
         self.unit_flag = unit_flag
@@ -144,7 +144,7 @@ class LoweringPlan:
         self.wiring = wiring
         self.hf32 = hf32
         self.l0_tile = l0_tile
-        self.costs = VectorCosts(CostModel(product), self.definitions)
+        self.costs = VectorCosts(CostModel(product), self.definitions, one_by_one is not None)
         self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])

@@ -227,7 +227,9 @@ class LoweringContext(Interpreter):
         """Those that the scalar unit works out before the elements of an access can move."""
         cycles = self.plan.address_cycles(op, v.numel)
         if cycles:
-            self.fixed(op, self.plan.scalar, cycles, 0.0, (), (), (), grade=grade_of(self.plan.product, (ADDRESS,)))
+            self.fixed(
+                op, self.plan.scalar, cycles, 0.0, (), (), (), grade=grade_of(self.plan.product, (ADDRESS,))
+            )
 
     def discrete(
         self, op: Op, v: Value, what: str, pipe: int, channel: int, interval: float, **more: Any

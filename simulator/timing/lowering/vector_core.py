@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...interpreter.values import Affine, Pointers
-from ...ir.operations import operation, why_by_element
+from ...ir.operations import operation
 from ...ir.program import Op, Value
 from ..costs.model import Cost
 from ..costs.transfers import boxed
@@ -56,7 +56,7 @@ class VectorLowering:
         cost = self._with_real_operands(op, self._with_copied_tile(op, self.plan.costs.of(op)))
         if operation(op).coarse:
             self.plan.warn(op, operation(op).coarse)
-        why = why_by_element(op)
+        why = self.plan.costs.why_by_element(op)
         if why and not op.attrs.get("of_access"):
             self._warn_scalar(op, why, cost.occupancy)
         pipe = self.plan.scalar if why else self._pipe(op)

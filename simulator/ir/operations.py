@@ -34,7 +34,18 @@ Steps = tuple[tuple[str, int], ...]
 FREE = "free"  # a view, a formula, or work of the scalar unit
 RECORDED = "recorded"  # lowering records its instructions itself
 COSTS = (
-    *("unary", "binary", "divide", "exclusive_or", "fma", "compare", "select", "cast", "reduce", "arg_reduce"),
+    *(
+        "unary",
+        "binary",
+        "divide",
+        "exclusive_or",
+        "fma",
+        "compare",
+        "select",
+        "cast",
+        "reduce",
+        "arg_reduce",
+    ),
     *("scan", "sort", "permute", "slice", "cat", "gather", "extract_slice", "insert_slice", "get_element"),
     "custom",
 )
@@ -58,10 +69,14 @@ class Scratch(enum.Flag):
 
 
 class Fallback(NamedTuple):
-    """Operations that the scalar unit does, element by element, and why; the text may name the type of the elements."""
+    """Operations that the scalar unit does, element by element, and why; the text may name the type of the elements.
+
+    compiled: only where the vendor's compiler makes the code; an author of Ascend C does without.
+    """
 
     of: Callable[[Op], bool]
     text: str
+    compiled: bool = False
 
 
 class Place(Protocol):
@@ -263,12 +278,14 @@ def result_type(op: Op) -> DType:
     return t
 
 
-def why_by_element(op: Op) -> str | None:
-    """Why an operation runs element by element on the scalar unit, or None."""
+def why_by_element(op: Op, compiled: bool = False) -> str | None:
+    """Why an operation runs element by element on the scalar unit, or None. compiled: by the vendor's compiler."""
     v = op.args[0] if op.args else None
     if v is None or not v.shape or not isinstance(v.dtype, DType):
         return None
-    found = (f.text.format(dtype=v.dtype) for f in operation(op).fallback if f.of(op))
+    found = (
+        f.text.format(dtype=v.dtype) for f in operation(op).fallback if f.compiled <= compiled and f.of(op)
+    )
     return next(found, None)
 
 

@@ -66,6 +66,8 @@ FIXED = MappingProxyType(
     {
         "elementary_functions": "correctly rounded (assumed: no error figure is published)",
         "division_and_root": "correctly rounded (assumed)",
+        "halves_in_fp32": "sum, cumsum, cumprod, log, rsqrt, sigmoid and softmax; rounded once (AscendNPU-IR, HFusion)",
+        "integer_division": "exact (the compiler divides int32 in FP32: the same below 2^24)",
         "fixp_round": "RNE (inferred: no mode selector exists)",
     }
 )

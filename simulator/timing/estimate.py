@@ -39,6 +39,7 @@ from .lowering.lowering import Lowering
 from .lowering.shared_iterations import shares_iterations
 from .lowering.warnings import buffer_messages, grid_messages, padded_rows
 from .placement.memory_spaces import UB
+from .placement.strides import one_by_one
 from .results.bounds import bounds_us
 from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
 from .results.occupancy import Points, occupancy
@@ -127,6 +128,7 @@ def make_plan(call: Call) -> LoweringPlan:
         shared,
         device.unit_flag,
         device.workspace_copies,
+        one_by_one(program, call.arguments) if device.author == TRITON_ASCEND else None,
     )
     if spaces.has_dot:
         check_products(plan)

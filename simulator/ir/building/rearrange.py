@@ -16,6 +16,16 @@ from .promotion import KernelError, Operand, axis_of, describe
 SORTING = Fallback(
     lambda op: not op.operand(0).dtype.is_floating(), "a sort of {dtype} has no vector instruction"
 )
+ALONG_LAST = Fallback(
+    lambda op: op.attrs["axis"] == len(op.operand(0).shape) - 1,
+    "a running combination along the last axis is no vector code of the compiler",
+    compiled=True,
+)
+INDEX_OF_LAST = Fallback(
+    lambda op: len(op.operand(0).shape) > 2 or (not op.attrs["first"] and ALONG_LAST.of(op)),
+    "an index of more than two axes, or of the last of equal elements, is no vector code of the compiler",
+    compiled=True,
+)
 INDEX_OF_INTEGERS = Fallback(
     lambda op: not op.operand(0).dtype.is_floating(),
     "the index of an extreme {dtype} has no vector instruction",
@@ -149,7 +159,7 @@ def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
         scratch=Scratch.PARTIALS | Scratch.FIRST,
         flops=1,
         of_operand=True,
-        fallback=(INDEX_OF_INTEGERS,),
+        fallback=(INDEX_OF_INTEGERS, INDEX_OF_LAST),
     )
 )
 def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: bool, first: bool) -> Value:
@@ -173,7 +183,7 @@ def _scan(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
         scratch=Scratch.ALL,
         flops=1,
         of_operand=True,
-        fallback=(WIDE,),
+        fallback=(WIDE, ALONG_LAST),
         flushes=True,
     )
 )

@@ -19,12 +19,14 @@ FAMILIES: tuple[ModuleType, ...] = (elementwise, reductions, rearrange, custom)
 class VectorCosts:
     """Costs of dense operations, and of tiles that are written besides, for one program on one product."""
 
-    def __init__(self, model: CostModel, definitions: Definitions) -> None:
+    def __init__(self, model: CostModel, definitions: Definitions, compiled: bool = False) -> None:
+        """compiled: the code is made by the vendor's compiler."""
         self.model = model
+        self.compiled = compiled
         self.operands = Operands(model, definitions)
 
     def of(self, op: Op) -> Cost:
-        if why_by_element(op):
+        if self.why_by_element(op):
             return self.model.scalar_loop(_elements_one_by_one(op))
         steps = steps_of(op)
         return (
@@ -32,6 +34,10 @@ class VectorCosts:
             if steps
             else FUNCTIONS[operation(op).cost](self.operands, op)
         )
+
+    def why_by_element(self, op: Op) -> str | None:
+        """As `operations.why_by_element`, for who makes this code."""
+        return why_by_element(op, self.compiled)
 
     def on_vector(self, op: Op) -> Cost:
         """What the operation would cost on int32 elements, which the Vector unit takes."""

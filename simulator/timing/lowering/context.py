@@ -24,11 +24,13 @@ from ..placement.l0_tiles import L0Tile
 from ..placement.layouts import align
 from ..placement.memory_spaces import MemorySpaces
 from ..placement.slots import Slot
+from ..placement.strides import OneByOne
 from .line_warnings import LineWarnings, dot_messages
 from .shared_rows import HalfCosts
 
 CROSS_CORE = "sync.cross_core_model_cycles"
 COMPILER = "compiler.rules"
+ADDRESS = "scalar.strided_address_cycles_per_element"
 DISPATCH = "launch.dispatch_cycles_per_program"
 FLAGS = ("flag", "arrived", "drain")  # first words of the keys of such slots
 ALWAYS_USED = (
@@ -113,6 +115,7 @@ class LoweringPlan:
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
     shares_iterations: two Vector cores share the iterations of a loop.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory.
+    one_by_one: accesses that the vendor's compiler makes element by element; None where it does not make the code.
     unit_flag: whether the Cube may write into L0C where the fixpipe has read.
     """
 
@@ -128,7 +131,9 @@ class LoweringPlan:
         shares_iterations: bool = False,
         unit_flag: bool = False,
         workspace_copies: int = 1,
+        one_by_one: OneByOne | None = None,
     ) -> None:
+        self.one_by_one = one_by_one or OneByOne()
         self.workspace_copies = workspace_copies
         self._workspace: dict[int, Slot] = {}
         self.unit_flag = unit_flag
@@ -141,9 +146,11 @@ class LoweringPlan:
         self.wiring = wiring
         self.hf32 = hf32
         self.l0_tile = l0_tile
-        model, rows = CostModel(product), placement.rows
+        compiled, model, rows = one_by_one is not None, CostModel(product), placement.rows
         self.costs = (
-            HalfCosts(model, program, self.definitions, rows) if rows else VectorCosts(model, self.definitions)
+            HalfCosts(model, program, self.definitions, rows)
+            if rows
+            else VectorCosts(model, self.definitions, compiled)
         )
         self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
@@ -314,6 +321,20 @@ class LoweringPlan:
         cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
         a_cycles = cube.load_cycles(cube.to_l0a, m, depth, windows[0])
         return Part(a_cycles, cube.load_cycles(cube.to_l0b, n, depth, windows[1]), cycles)
+
+    def address_cycles(self, op: Op, elements: int) -> float:
+        """Cycles of the scalar unit for the addresses of an access; 0 where its stride is known at compile time."""
+        if op.id not in self.one_by_one.by_scalar:
+            return 0.0
+        self.assume(ADDRESS)
+        cycles = elements * self.product.number(ADDRESS)
+        self.warn(
+            op,
+            f"{op.kind} with a stride that is known at run time only: the scalar unit works out {elements} addresses "
+            "({cycles:.0f} cycles); with the stride as tl.constexpr it does not",
+            cycles=cycles,
+        )
+        return cycles
 
     def least_cycles(self, rates: PathRates, bursts: Any, amount: Any, sharers: Any) -> Any:
         """Cycles that a transfer takes however fast the memory is, for each of its programs or all alike.

@@ -14,14 +14,14 @@ from ...interpreter.values import Affine, Pointers
 from ...ir.program import Loc, Op, Value
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
-from ..costs.provenance import BEST
+from ..costs.provenance import BEST, grade_of
 from ..costs.transfers import boxed, line_requests, sharers, traffic
 from ..placement.layouts import BLOCK_BYTES, align
 from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
 from ..trace.tree import GlobalAccess, Instruction, Path
-from .context import LoweringPlan, PathRates
+from .context import ADDRESS, LoweringPlan, PathRates
 from .sub_cores import pair_of
 
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -247,6 +247,14 @@ class LoweringContext(Interpreter):
         cut = offsets.strides[self.plan.placement.rows[v.id]] != 1  # else each core has a part of all bursts
         return Moved(amount / 2, np.minimum(bursts, np.maximum(bursts / 2, 1)) if cut else bursts, True)
 
+    def addresses(self, op: Op, v: Value) -> None:
+        """Those that the scalar unit works out before the elements of an access can move."""
+        cycles = self.plan.address_cycles(op, v.numel)
+        if cycles:
+            self.fixed(
+                op, self.plan.scalar, cycles, 0.0, (), (), (), grade=grade_of(self.plan.product, (ADDRESS,))
+            )
+
     def discrete(
         self, op: Op, v: Value, what: str, pipe: int, channel: int, interval: float, **more: Any
     ) -> None:
@@ -288,6 +296,8 @@ class LoweringContext(Interpreter):
             region = self.region_of(pointer.tensor, pointer.offsets, mask)
             lines = line_requests(pointer.offsets, itemsize(op.results[0]), region) / (1 + moved.half)
             return {"occupancy": self.plan.least_cycles(rates.past_l2(), lines, amount, sharers)}
+        if op.id in self.plan.one_by_one.strided:  # each element a transfer of its own
+            rates = rates._replace(row=max(rates.row, rates.interval))
         found, slower = self.plan.least_cycles(rates, rows, amount, sharers), rates.from_memory(rows, amount)
         slow = None if slower is None else self.plan.least_cycles(slower, rows, amount, sharers)
         return {"occupancy": found, "slow": slow}

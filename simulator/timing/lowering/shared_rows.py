@@ -59,7 +59,7 @@ class HalfCosts(VectorCosts):
         self, model: CostModel, program: Program, known: Definitions, rows: Mapping[int, int]
     ) -> None:
         self.halves = Halves(rows)
-        super().__init__(model, HalfDefinitions(program, known, self.halves))
+        super().__init__(model, HalfDefinitions(program, known, self.halves), compiled=True)
 
     def of(self, op: Op) -> Cost:
         return super().of(self.halves.op(op))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...interpreter.values import Affine, Pointers
-from ...ir.operations import operation, why_by_element
+from ...ir.operations import operation
 from ...ir.program import Op, Value
 from ..costs.model import Cost
 from ..costs.transfers import boxed
@@ -59,7 +59,7 @@ class VectorLowering:
         cost = self._with_real_operands(op, self._with_copied_tile(op, self.plan.costs.of(op)))
         if operation(op).coarse:
             self.plan.warn(op, operation(op).coarse)
-        why = why_by_element(op)
+        why = self.plan.costs.why_by_element(op)
         if why and not op.attrs.get("of_access"):
             self._warn_scalar(op, why, cost.occupancy)
         pipe = self.plan.scalar if why else self._pipe(op)
@@ -153,6 +153,7 @@ class VectorLowering:
             writes, _ = context.target(r)
             context.add(plan.scalar, op.loc, occupancy=plan.scalar_read_cycles, writes=writes)
             return
+        context.addresses(op, r)
         where = plan.wiring.mte2, plan.wiring.read
         writes, elements = context.load_tile(op, pointer, mask, *where, plan.read_rates, plan.read_latency)
         context.fill(op, r, elements, writes)
@@ -171,6 +172,7 @@ class VectorLowering:
             what = {"latency": plan.write_latency, "reads": reads}
             context.discrete(op, v, op.kind, pipe, write[0], plan.write_rates.interval, **what)
             return
+        context.addresses(op, v)
         channel = context.way_out(op, pointer, mask, write, pipe)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = context.traffic(pointer.tensor, offsets, mask, itemsize(v))

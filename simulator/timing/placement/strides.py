@@ -153,6 +153,28 @@ def block_by_block(program: Program, arguments: Mapping[str, Any]) -> BlockByBlo
     return BlockByBlock(landing, leaving)
 
 
+class OneByOne(NamedTuple):
+    """Numbers of the loads and stores that the vendor's compiler makes element by element. by_scalar: those of them whose
+    stride is a number of the launch, so that the scalar unit works out each address.
+    """
+
+    strided: frozenset[int] = frozenset()
+    by_scalar: frozenset[int] = frozenset()
+
+
+def one_by_one(program: Program, arguments: Mapping[str, Any]) -> OneByOne:
+    """What the compiler makes of accesses whose rows are not contiguous (triton-ascend issue 1673)."""
+    found = block_by_block(program, arguments)
+    strided = [
+        op
+        for op in program.walk()
+        if op.id in found.leaving or (op.kind == "load" and op.results[0].id in found.landing)
+    ]
+    compiled = StaticStrides(program, {})
+    by_scalar = {op.id for op in strided if None in compiled.of(_first(op))[-1:]}
+    return OneByOne(frozenset(op.id for op in strided), frozenset(by_scalar))
+
+
 def _other_way(strides: list[Number]) -> bool:
     """A transposed tile: its rows are columns in memory, which one transfer brings as rows to be turned."""
     return any(s in (1, -1) for s in strides[:-1])

@@ -57,9 +57,9 @@ def one_word(x, out, WHAT: tl.constexpr, B: tl.constexpr):
     tl.store(out + i, v)
 
 
-def launch(what: str, block: int = 4096, dtype: str = "float32") -> Any:
+def launch(what: str, block: int = 4096, dtype: str = "float32", compiler: str = "ascendc") -> Any:
     s = sim.shape(block, dtype)
-    with sim.device("ascend910b3"):
+    with sim.device("ascend910b3", compiler=compiler):
         return one_word.time((1,), s, s, WHAT=what, B=block)
 
 

@@ -233,3 +233,40 @@ def test_the_rows_of_these_operations_are_in_the_table() -> None:
     assert {"max", "maxs", "not", "cast_s8_f16"} <= OPERATIONS["compare"].all_rows
     assert {"mul", "sub", "duplicate", "div"} <= OPERATIONS["mod"].all_rows
     assert OPERATIONS["xor"].all_rows == {"and", "not", "or"}
+
+
+@sim.jit
+def along(x, out, WHAT: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    v = tl.load(x + at)
+    if WHAT == "scan of rows":
+        v = tl.cumsum(v, 1)
+    elif WHAT == "scan of columns":
+        v = tl.cumsum(v, 0)
+    elif WHAT == "last of equals":
+        v = v + tl.argmax(v, 1, tie_break_left=False)[:, None]
+    elif WHAT == "first of equals":
+        v = v + tl.argmax(v, 1)[:, None]
+    tl.store(out + at, v)
+
+
+@pytest.mark.parametrize(
+    ("what", "by_compiler"),
+    [
+        ("scan of rows", True),
+        ("scan of columns", False),
+        ("last of equals", True),
+        ("first of equals", False),
+    ],
+)
+def test_what_only_the_compiler_leaves_to_the_scalar_unit(what: str, by_compiler: bool) -> None:
+    s = sim.shape((16, 64), "float32")
+    slow = {}
+    for author in ("triton-ascend", "ascendc"):
+        with sim.device("ascend910b3", compiler=author):
+            run = along.time((1,), s, s, WHAT=what, R=16, C=64).launches[0]
+        slow[author] = any(
+            "no vector code of the compiler: runs element by element" in w for w in run.warnings
+        )
+        assert slow[author] == (run.pipes["AIV.S"].busy_cycles > 1024 * 30)
+    assert slow == {"triton-ascend": by_compiler, "ascendc": False}

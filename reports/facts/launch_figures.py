@@ -119,9 +119,19 @@ def alive_at_peak(buffer: Buffer) -> list[tuple[int, LiveValue]]:
 
 
 def why_text(value: LiveValue) -> str:
-    """What a buffer is there for, and how often: "tile, 2 copies"."""
-    copies = f"{value.copies} copies" if value.copies > 1 else ""
-    return ", ".join(filter(None, (texts.clean(value.why, 20), copies)))
+    """What a buffer is there for, and how often: "second copy" of a tile, "3 copies", "stride padding, 2 x"."""
+    if value.copies == 1:
+        return texts.clean(value.why, 20)
+    if value.why in ("", "tile", "second copy"):
+        return "second copy" if value.copies == 2 else f"{value.copies} copies"
+    return f"{texts.clean(value.why, 20)}, {value.copies} x"
+
+
+def made_at(value: LiveValue, width: int | None = None) -> str:
+    """The line that a buffer is for; empty where none is known."""
+    if not value.line:
+        return ""
+    return texts.place(value.file, value.line, width) if value.file else f"line {value.line}"
 
 
 def bits_text(buffer: Buffer) -> str:

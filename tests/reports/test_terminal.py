@@ -42,7 +42,7 @@ AIV.V               24,000   40 % ########............ data (60 %)
 buffers at their peak                   KiB              of
 UB  75 %                              144.0           192.0 ###############.....
   1,179,648 of 1,572,864 bits
-  x  2x4096 fp16                       32.0  tile, 2 copies tile.py:12
+  x  2x4096 fp16                       32.0     second copy tile.py:12
   between and above them              112.0            hole
 - UB: second copies take 16.0 KiB of it
 
@@ -151,7 +151,7 @@ def test_a_buffer_tells_bits_why_each_value_is_there_holes_and_what_frees_most()
 
     text = page(freed=tried)
     assert "983,040 of 1,572,864 bits" in text
-    assert "tile, 2 copies f.py:3" in text
+    assert "second copy f.py:3" in text
     assert "scratch f.py:4" in text
     assert "comparison f.py:5" in text
     assert "between and above them               10.0            hole" in text

@@ -142,7 +142,9 @@ class LoweringPlan:
         self.l0_tile = l0_tile
         model, rows = CostModel(product), placement.rows
         self.costs = (
-            HalfCosts(model, program, self.definitions, rows) if rows else VectorCosts(model, self.definitions)
+            HalfCosts(model, program, self.definitions, rows)
+            if rows
+            else VectorCosts(model, self.definitions)
         )
         self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}

@@ -106,7 +106,9 @@ class Axes:
 
 
 class SharedRows(NamedTuple):
-    """axis_of: value -> axis of which each Vector core has half; empty where that is not so. why: one core does everything."""
+    """axis_of: value -> axis of which each Vector core has half; empty where one core does everything, or the kernel shares
+    the work itself. why: one core does.
+    """
 
     axis_of: dict[int, int]
     why: str = ""

@@ -180,6 +180,12 @@ def test_values_are_the_same_bits_on_one_and_on_two_vector_cores():
     assert found[0].any()
 
 
+def test_what_a_vector_pipe_holds_up_is_told_for_both_cores_at_once():
+    run = launch("ascend910b3", m=128, programs=1, explain=True)
+    assert "AIV1.V" not in run.lifted
+    assert run.lifted["AIV.V"] < 0.9 * run.time_us
+
+
 @pytest.mark.parametrize("programs", [1, 25])
 def test_iterations_are_lowered_at_once_and_alike(programs):
     assert check(lambda: launch("ascend910b3", t=40, programs=programs)) > 0

@@ -41,6 +41,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda x: _integer(x, 1, MOST_COPIES),
         f"a number of copies from 1 to {MOST_COPIES}",
     ),
+    "bind_sub_block": (lambda x: isinstance(x, bool), "True or False"),
     "multibuffer_l0c": (lambda x: isinstance(x, bool), "True or False"),
     "explain": (lambda x: isinstance(x, bool), "True or False"),
     "details": (lambda x: isinstance(x, bool), "True or False"),

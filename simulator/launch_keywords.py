@@ -25,6 +25,10 @@ def _limit_of_local_buffer(device: Device, x: Any) -> Device:
     return replace(device, multibuffer_l0c=x == "no-limit")
 
 
+def _sub_blocks(device: Device, x: Any) -> Device:
+    return replace(device, bind_sub_block=bool(x))
+
+
 def _unit_flag(device: Device, x: Any) -> Device:
     return replace(device, unit_flag=bool(x))
 
@@ -33,6 +37,7 @@ MODELLED: dict[str, Callable[[Device, Any], Device]] = {
     "multibuffer": _multibuffer,
     "limit_auto_multi_buffer_of_local_buffer": _limit_of_local_buffer,
     "unit_flag": _unit_flag,
+    "enable_auto_bind_sub_block": _sub_blocks,
     "set_workspace_multibuffer": lambda device, x: replace(device, workspace_copies=x),
 }
 # Options of the Ascend compiler that change time or buffer use there: why they change nothing here.
@@ -52,7 +57,7 @@ _NAMES = """
     stream device kernel_name num_vecs bottleneck is_simt_mode opt_level ir_override
     sync_solver inject_barrier_all inject_block_all disable_auto_inject_block_sync enable_nd2nz_on_vector
     auto_blockify_size enable_auto_blockify compile_mode optimize_dynamic_offset enable_mixed_cv
-    enable_auto_bind_sub_block auto_tile_and_bind_subblock enable_mask_fallback_conversion vf_merge_level
+    auto_tile_and_bind_subblock enable_mask_fallback_conversion vf_merge_level
     disable_tightly_coupled_buffer_reuse enable_select_analysis enable_cce_vf_auto_sync enable_cce_vf_remove_membar
     enable_drop_unit_dims enable_flatten enable_auto_vectorize_v2 auto_vectorize_v2_max_fused_ops_num
     prevec_max_fused_ops_num disable_size_align_for_cast enable_vf_fusion add_auto_scheduling

@@ -57,10 +57,11 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Mem
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
-    choice = Choice(copies or device.multibuffer, device.multibuffer_l0c, blocks, banks)
+    pair = device.bind_sub_block and device.product.aiv_per_aic == SUB_VECTOR_CORES
+    choice = Choice(copies or device.multibuffer, device.multibuffer_l0c, blocks, banks, sub_blocks=pair)
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
     again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
-    key = (again, device.product, choice.copies, choice.l0c, banks, strided)
+    key = (again, device.product, choice.copies, choice.l0c, banks, choice.sub_blocks, strided)
     needs = _needs(program, device.product)
     found = program.placements.get(key)
     if found is None:
@@ -84,8 +85,7 @@ def _found(
     try:
         if again is None:
             return place_with_fewer(needs, choice, limits, product.name)
-        pair = product.aiv_per_aic == SUB_VECTOR_CORES
-        return place_compiled(needs, choice, limits, product.name, again, sub_blocks=pair)
+        return place_compiled(needs, choice, limits, product.name, again)
     except BufferOverflowError as e:
         return e.words, e.space, e.need_bytes, e.have_bytes
 

@@ -122,6 +122,13 @@ class LoweringContext(Interpreter):
         self.current[v.id] = writes[0]
         return writes, clobbers
 
+    def repeat(self, op: Op) -> None:
+        """An operation that the compiler makes once with an equal one before it: its results lie where those do."""
+        for r in op.results:
+            first = self.current.get(self.plan.placement.repeated[r.id])
+            if first is not None:
+                self.current[r.id] = first
+
     def copy_of(self, slot: Slot, loop: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The copy of a buffer that is written now, and the slots that this clobbers.
 

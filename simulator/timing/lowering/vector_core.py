@@ -25,6 +25,9 @@ class VectorLowering:
     def record_dense(self, op: Op) -> None:
         context = self.context
         context.count(op)
+        if op.results and op.results[0].id in self.plan.placement.repeated:
+            context.repeat(op)
+            return
         if context.pending:
             context.flush()
         template = self.plan.templates.get(op.id)

@@ -38,6 +38,7 @@ class Placement(NamedTuple):
 
     rows: value -> axis of which each of the two Vector cores of a program has half; none where one core works, or where the
     kernel itself gives them their work.
+    repeated: value -> the one that an equal operation made before it: the compiler makes both once.
     """
 
     slots: tuple[Slot, ...]
@@ -52,6 +53,7 @@ class Placement(NamedTuple):
     engine_slots: int
     notes: tuple[str, ...] = ()
     rows: Mapping[int, int] = {}
+    repeated: Mapping[int, int] = {}
 
 
 def place(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:

@@ -160,8 +160,9 @@ def test_without_a_product_or_without_a_second_vector_core_nothing_is_shared(pro
         assert not any(p.startswith("AIV1") for p in launch(product).pipes)
 
 
-def test_code_that_is_written_by_hand_is_not_shared_by_the_compiler():
-    assert "AIV1.V" not in launch("ascend910b3", compiler="ascendc").pipes
+@pytest.mark.parametrize("how", [{"compiler": "ascendc"}, {"bind_sub_block": False}])
+def test_code_written_by_hand_and_code_without_the_option_run_on_one_vector_core(how):
+    assert "AIV1.V" not in launch("ascend910b3", **how).pipes
 
 
 def test_values_are_the_same_bits_on_one_and_on_two_vector_cores():

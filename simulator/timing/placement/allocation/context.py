@@ -22,7 +22,7 @@ class Choice(NamedTuple):
 
     copies: of tiles that are loaded or stored in a loop; most: buffer -> the most copies that its tiles may have.
     blocks: what moves element by element. banks: period and span of UB's banks, if tiles that are read together are to keep
-    apart there.
+    apart there. sub_blocks: whether the compiler cuts tiles in two for the Vector cores of a core.
     """
 
     copies: int
@@ -30,6 +30,7 @@ class Choice(NamedTuple):
     blocks: BlockByBlock = BlockByBlock()
     banks: tuple[int, int] | None = None
     most: Mapping[str, int] = MappingProxyType({})
+    sub_blocks: bool = True
 
     def most_in(self, space: str) -> int:
         """The most copies of a tile; a table has one."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ....ir.program import Op, Value
 from ..allocation.explicit import values_inside
-from ..layouts import COLUMN, SCALAR, VIEWS
+from ..layouts import COLUMN, VIEWS
 from ..memory_spaces import FIXP, UB, VIEW
 from ..needs import Needs
 from ..strides import BlockByBlock
@@ -32,8 +32,9 @@ class Rules(NamedTuple):
 class Builder:
     """Buffers and steps of a program.
 
-    of: value -> its buffer. By operation or value, what lowering asks for: scratch_of, to_ub (products that came to UB), sums
-    (of these and what they start from), l0c, l1 (operands on their way to the Cube). carried: by loops.
+    of: value -> its buffer. By operation or value, what lowering asks for: scratch_of, to_ub (products that came to UB),
+    sums (of these and what they start from), spread_of (tiles that leave block by block), l0c, l1 (operands on their way to
+    the Cube). carried: by loops.
     """
 
     def __init__(self, needs: Needs, rules: Rules) -> None:
@@ -49,6 +50,8 @@ class Builder:
         self.scratch_of: dict[int, Tile] = {}
         self.to_ub: dict[int, Tile] = {}
         self.sums: dict[int, Tile] = {}
+        self.spread_of: dict[int, Tile] = {}
+        self.same: dict[int, int] = {}  # value -> the one that an equal operation made
         self.l0c: dict[int, Tile] = {}
         self.l1: dict[tuple[int, int], Tile] = {}
         self.pending: dict[int, Op] = {}  # casts of loaded tiles, made where they are first read
@@ -56,9 +59,9 @@ class Builder:
         for v, alloc in values_inside(self.program, self.spaces) if self.explicit else ():
             self.of[v.id] = self.explicit[alloc.id]
             self.explicit[alloc.id].values.insert(0, v)
-        for v, copies in self.program.copies.items():
-            if v in self.of:
-                self.of[v].asked = max(self.of[v].asked, copies)
+        for i, copies in self.program.copies.items():
+            if i in self.of:
+                self.of[i].asked = max(self.of[i].asked, copies)
 
     def _explicit(self, alloc: Op) -> Tile:
         v = alloc.results[0]
@@ -108,7 +111,14 @@ class Builder:
         self.step(op, [t], [w], over=over, extra=BOOL_CAST_BITS if t.element == BOOL else 0)
         return w
 
-    def step(self, op: Op, reads: Iterable[Tile | None], writes: Iterable[Tile], over: Iterable[Tile | None] = (), extra: int = 0) -> None:  # fmt: skip
+    def step(
+        self,
+        op: Op,
+        reads: Iterable[Tile | None],
+        writes: Iterable[Tile],
+        over: Iterable[Tile | None] = (),
+        extra: int = 0,
+    ) -> None:
         """One operation of the unit. over: operands whose buffer its result may take. extra: bits of scratch (3.8)."""
         self.time += 1
         made = list(writes)
@@ -163,9 +173,8 @@ class Builder:
     def _one_column(self, v: Value) -> bool:
         return v.id not in self.demand.full and self.definitions.form(v) == COLUMN
 
-    def broadcast_source(self, v: Value) -> Value:
-        """What a broadcast looks at, in the rank of the result."""
-        return self.demand.broadcast_of(v) or v
 
-
-__all__ = ["SCALAR", "Builder", "Rules", "Tiles"]
+def arguments(op: Op, k: int) -> list[Value]:
+    """What a loop's k-th value is called inside of it."""
+    skip = 1 if op.kind == "for" else 0
+    return [inner.args[skip + k] for inner in op.regions if skip + k < len(inner.args)]

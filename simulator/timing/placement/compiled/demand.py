@@ -38,7 +38,7 @@ class Demand:
             self.loop_of[op.id] = loop
             if movable(op):
                 inside = [self._where(v) for v in op.args if v is not None]
-                self.loop_of[op.id] = max(inside, key=lambda l: self.depth.get(l, 0), default=-1)
+                self.loop_of[op.id] = max(inside, key=lambda loop: self.depth.get(loop, 0), default=-1)
             for inner in op.regions:
                 here = op.id if op.kind in LOOPS else loop
                 self.depth[here] = depth + (op.kind in LOOPS)
@@ -55,20 +55,22 @@ class Demand:
             return
         if op.kind in VIEWS:
             if any(r.id in self.tiles for r in op.results):
-                self._read(op, op.args[0], 0)
+                self._read(op, op.args[0])
             return
         if op.results and all(_formula(r) and r.id not in self.tiles for r in op.results):
             return
         for i, v in enumerate(op.args):
             if i not in ADDRESSES.get(op.kind, ()) and v is not None and v.shape and not v.is_pointer:
-                self._read(op, v, i)
+                self._read(op, v)
 
-    def _read(self, op: Op, v: Value | None, i: int) -> None:
+    def _read(self, op: Op, v: Value | None) -> None:
+        """An operation reads the elements of a value."""
         if v is None or not v.shape:
             return
-        source = self.broadcast_of(v)
-        if source is not None and not self._inlined(op, i, v, source):
-            self.full.add(v.id)
+        made = self._broadcast(v)
+        if made is not None and not self._inlined(op, v, made):
+            self.full |= {v.id, made.results[0].id}
+            self._read(made, made.operand(0))
         if _formula(v):
             self._demand(v)
 
@@ -80,21 +82,23 @@ class Demand:
             if inner.shape and _formula(inner):
                 self._demand(inner)
 
-    def broadcast_of(self, v: Value) -> Value | None:
-        """What a broadcast tile looks at, if that has fewer elements and is no scalar."""
+    def _broadcast(self, v: Value) -> Op | None:
+        """The broadcast behind views that makes a tile, if what it looks at has fewer elements and is no scalar."""
         if self.definitions.form(v) == SCALAR:
             return None
         made = self.definitions.of(v)
         while made is not None and made.kind in VIEWS:
             inner = made.operand(0)
             if made.kind == "broadcast" and inner.numel != v.numel:
-                return None if self.definitions.form(inner) == SCALAR else inner
+                return None if self.definitions.form(inner) == SCALAR else made
             made = self.definitions.of(inner)
         return None
 
-    def _inlined(self, op: Op, i: int, v: Value, source: Value) -> bool:
-        wide = v.dtype.is_bool() or v.dtype.bits == 64
-        axes = [k for k, (a, b) in enumerate(zip(source.shape, v.shape, strict=True)) if a != b]
+    def _inlined(self, op: Op, v: Value, made: Op) -> bool:
+        """7.1, 7.4: whether an operation reads the one line or column, in whose loop it is."""
+        source, whole = made.operand(0), made.results[0].shape
+        wide = v.dtype.is_bool() or v.number.bits == 64 or v.shape != whole
+        axes = [k for k, (a, b) in enumerate(zip(source.shape, whole, strict=True)) if a != b]
         if wide or len(v.shape) > FEW_AXES or len(axes) != 1 or op.kind not in ("binary", "unary"):
             return False
         if self._where(source) != self.loop_of[op.id]:

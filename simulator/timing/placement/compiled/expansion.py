@@ -15,7 +15,7 @@ from ..layouts import VIEWS
 from ..memory_spaces import FIXP, UB
 from ..needs import Needs
 from . import shape_rules, transfers, vector_rules
-from .building import Builder, Rules
+from .building import Builder, Rules, arguments
 from .demand import LOOPS, movable
 from .spreading import spread
 from .tiles import CARRIED, TILE, Carried, Loop, Tile
@@ -53,7 +53,6 @@ class Expansion(Builder):
         super().__init__(needs, rules)
         self.done: set[int] = set()  # operations that were moved before a loop
         self.known: dict[Hashable, Op] = {}  # operations by what they compute
-        self.same: dict[int, int] = {}  # value -> the one that an equal operation made
         numbers = self.program.of_kind("const")
         self.constants = {op.results[0].id: op.attrs["value"] for op in numbers if not op.results[0].shape}
         self.stretched = {i for op in self.program.of_kind("broadcast") for i in self._stretched(op)}
@@ -91,7 +90,7 @@ class Expansion(Builder):
         elif op.kind == "if":
             self._branch(op)
         elif op.kind in VIEWS or (op.results and all(r.id in self.definitions.folded for r in op.results)):
-            if any(r.id in self.demand.full for r in op.results):
+            if op.kind == "broadcast" and op.results[0].id in self.demand.full:
                 shape_rules.broadcast(self, op)
         elif op.kind == "alloc":
             self.step(op, [], [self.explicit[op.id]])
@@ -114,9 +113,10 @@ class Expansion(Builder):
             return False
         for r, o in zip(op.results, old.results, strict=True):
             self.same[r.id] = self.same.get(o.id, o.id)
-            for made in (self.of, self.pending):
-                if o.id in made:
-                    made[r.id] = made[o.id]  # type: ignore[index]
+            if o.id in self.of:
+                self.of[r.id] = self.of[o.id]
+            if o.id in self.pending:
+                self.pending[r.id] = op
         return True
 
     def _key(self, op: Op) -> Hashable:
@@ -192,12 +192,8 @@ class Expansion(Builder):
         t.carried = True
         if start is None:
             self.step(op, [], [t])
-        self.of.update((v.id, t) for v in (*self._arguments(op, k), r))
+        self.of.update((v.id, t) for v in (*arguments(op, k), r))
         return start, t
-
-    def _arguments(self, op: Op, k: int) -> list[Value]:
-        skip = 1 if op.kind == "for" else 0
-        return [inner.args[skip + k] for inner in op.regions if skip + k < len(inner.args)]
 
     def _handed_back(self, loop: Loop, op: Op, pairs: list[tuple[Tile | None, Tile] | None]) -> None:
         for pair, y in zip(pairs, op.regions[-1].yields, strict=True):

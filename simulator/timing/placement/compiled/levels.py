@@ -1,9 +1,9 @@
 """Where the buffers of one space lie: the planner's order, its first fit and its levels.
 
-Rules 3.13 to 3.21 of the planner (AscendNPU-IR, lib/Dialect/HIVM/Transforms/PlanMemory.cpp). While all of them fit, buffers
-lie side by side. Else they share bytes, at first only where no transfer has to wait for it (level 3), then with buffers of
-other loops (2), then with any whose life is another (0). Level 1, which gives more slots to a buffer that shares the place of
-one with several, is left out: it changes no need, and whether there is a second slot is said by the rules for copies alone.
+Rules 3.13 to 3.21 of the planner (AscendNPU-IR, lib/Dialect/HIVM/Transforms/PlanMemory.cpp). While all of them fit,
+buffers lie side by side. Else they share bytes, at first only where no transfer has to wait for it (level 3), then with
+buffers of other loops (2), then with any whose life is another (0). Level 1, which gives more slots to a buffer that shares
+the place of one with several, is left out: it changes no need, and the rules for copies alone say where a second slot is.
 What one entry cannot get is tried anew for all from the next lower level on; the planner takes back the last few first.
 """
 
@@ -68,7 +68,8 @@ def _packed(
 ) -> list[Placed] | None:
     """3.16 to 3.18: each at the first place that the highest level grants; None if a place ends above the limit."""
     placed: list[Placed] = []
-    for number, t in enumerate(t for t in in_order(tiles) for _ in range(t.slots)):
+    slots = [t for t in in_order(tiles) for _ in range(t.slots)]
+    for number, t in enumerate(slots):
         places = (_first_fit(placed, t, level, pairs) for level in levels)
         at = next((at for at in places if limit is None or at + t.size <= limit), None)
         if at is None:

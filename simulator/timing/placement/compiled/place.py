@@ -22,14 +22,13 @@ Try = tuple[bool, int, str]  # code motion, copies, what was taken back
 
 
 def place_compiled(
-    needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True, sub_blocks: bool = True
+    needs: Needs, choice: Choice, limits: Limits, device: str, again: bool = True
 ) -> Placement:
     """Buffers of all values. again: without code motion, then without second copies, where the first does not fit.
 
-    sub_blocks: whether the two Vector cores of a core share the rows of a program with products (`rows.py`).
     Raises `BufferOverflowError` with the need of the last try.
     """
-    rows, why = shared_rows(needs.spaces) if sub_blocks else SharedRows({})
+    rows, why = shared_rows(needs.spaces) if choice.sub_blocks else SharedRows({})
     tries: list[Try] = [
         (True, choice.copies, ""),
         (False, choice.copies, "code motion"),
@@ -71,8 +70,19 @@ def _placed(plan: Plan, limits: Limits, device: str) -> Placement:
         for space, (capacity, _) in limits.items()
         if space == UB or any(s.space == space for s in made.every)
     }
-    found_so = made.slot_of, made.scratch_of, {}, made.ub_copy, made.l1_copy, made.sum_of
-    return Placement(tuple(made.every), *found_so, dict(plan.x.needs.loop_of), buffers, number)
+    return Placement(
+        tuple(made.every),
+        made.slot_of,
+        made.scratch_of,
+        made.spread_of,
+        made.ub_copy,
+        made.l1_copy,
+        made.sum_of,
+        dict(plan.x.needs.loop_of),
+        buffers,
+        number,
+        repeated=plan.x.same,
+    )
 
 
 def _one_space(

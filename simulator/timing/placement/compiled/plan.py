@@ -1,14 +1,14 @@
 """What is one buffer, when it lives and how often it is there (AscendNPU-IR, PlanMemory.cpp and MarkMultiBuffer.cpp).
 
-Lives (3.3 to 3.8) come from the steps of an `Expansion`. What a loop carries is one buffer (3.6, `carrying.py`), a result may
-take the place of an operand that ends where it begins (3.9 to 3.12), what loads and stores move in a loop is there twice
-(4.1 to 4.5). `levels.py` gives the addresses.
+Lives (3.3 to 3.8) come from the steps of an `Expansion`. What a loop carries is one buffer (3.6, `merging.py`), a result
+may take the place of an operand that ends where it begins (3.9 to 3.12), what loads and stores move in a loop is there
+twice (4.1 to 4.5). `levels.py` gives the addresses.
 """
 
 from __future__ import annotations
 
 from ..layouts import align
-from ..memory_spaces import L0C, L1, UB
+from ..memory_spaces import L1, UB
 from .expansion import Expansion
 from .levels import addresses, figure
 from .merging import Merging
@@ -95,6 +95,3 @@ def _gives(q: Tile, r: Tile, at: int) -> bool:
     """Whether an operand ends here and its buffer is large enough and of the same space."""
     ends = q is not r and not q.carried and q.first < at == q.last
     return ends and q.space == r.space and q.numel * q.bits >= r.numel * r.bits
-
-
-__all__ = ["L0C", "Plan"]

@@ -122,7 +122,10 @@ def interleave(n: int, bits: int) -> int:
 
 
 def sort(row: int, bits: int, indices: bool, descending: bool) -> int:
-    """10.7: by value 5 rows of fp32 or 10 of fp16 (4 and 8 with indices), ascending one more. Rows up to 32 elements (9.6)."""
+    """10.7: by value 5 rows of fp32 or 10 of fp16 (4 and 8 with indices), ascending one more.
+
+    Rows are up to 32 elements (9.6).
+    """
     rows = (8 if indices else 10) if bits < 32 else (4 if indices else 5)
     return (rows + (not descending)) * up(row, 32) * bits
 

@@ -120,8 +120,7 @@ def other_scratch(b: Builder, op: Op) -> int:
 
 def broadcast(b: Builder, op: Op) -> None:
     """A broadcast that is written out (7.2), with 10.4; bools by way of fp16."""
-    r = op.results[0]
-    source = b.broadcast_source(r)
+    r, source = op.results[0], op.operand(0)
     inner = b.tile_of(source)
     mask = element_of(r) == BOOL
     wide = b.widened(op, inner, "fp16") if mask else inner

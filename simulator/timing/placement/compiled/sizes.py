@@ -21,7 +21,7 @@ def tile_size(t: Tile) -> int:
 def spread_bits(shape: tuple[int, ...], bits: int, spread: frozenset[int]) -> int:
     """Bits of a tile in UB. spread: axes along which each element, or row behind it, begins at a block of 32 bytes.
 
-    Contiguous axes are merged, so rows of a whole tile are not padded (9.2); an element of a spread last axis takes 32 bytes.
+    Contiguous axes are merged, so rows of a whole tile are not padded (9.2); an element of a spread last axis takes a block.
     """
     stride = bits
     for axis in reversed(range(len(shape))):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ....ir.program import Program, Value
 from ..memory_spaces import UB
 from ..slots import Slot
+from .building import arguments
 from .plan import Plan
 from .tiles import SPREAD, TILE, Tile
 
@@ -19,6 +20,7 @@ class Slots(NamedTuple):
     by_tile: dict[int, Slot]
     slot_of: dict[int, Slot]
     scratch_of: dict[int, Slot]
+    spread_of: dict[int, Slot]
     ub_copy: dict[int, Slot]
     l1_copy: dict[tuple[int, int], Slot]
     sum_of: dict[int, Slot]
@@ -44,7 +46,9 @@ def slots_of(plan: Plan) -> Slots:
         every.append(scratch_of[i])
     ub_copy = {i: of(t) for i, t in x.to_ub.items()}
     sum_of = {i: of(t) for i, t in x.sums.items() if of(t) is not ub_copy[i]}
-    return Slots(every, by_tile, slot_of, scratch_of, ub_copy, {k: of(t) for k, t in x.l1.items()}, sum_of)
+    spread_of = {i: of(t) for i, t in x.spread_of.items()}
+    l1_copy = {k: of(t) for k, t in x.l1.items()}
+    return Slots(every, by_tile, slot_of, scratch_of, spread_of, ub_copy, l1_copy, sum_of)
 
 
 def _slot(t: Tile) -> Slot:
@@ -67,12 +71,7 @@ def _without_bytes(plan: Plan) -> Iterator[tuple[Value, str]]:
 
 def _carried(program: Program) -> Iterator[Value]:
     for op in program.walk():
-        for r in op.results if op.regions else ():
+        for k, r in enumerate(op.results if op.regions else ()):
             formula = r.static.kind != "dense" and (r.shape or r.dtype.is_int())
             if not r.is_pointer and not formula:
-                yield from (r, *_arguments(op, op.results.index(r)))
-
-
-def _arguments(op, k):  # type: ignore[no-untyped-def]
-    skip = 1 if op.kind == "for" else 0
-    return [inner.args[skip + k] for inner in op.regions if skip + k < len(inner.args)]
+                yield from (r, *arguments(op, k))

@@ -1,8 +1,8 @@
 """How the padding of strided elements spreads over the operations of UB (9.3, 9.4).
 
-AscendNPU-IR, lib/Dialect/HIVM/Transforms/AlignBuffer/{MarkStrideAlign,EnableStrideAlign}.cpp: all operands of an operation take
-the union of their paddings, forwards and backwards, through element-wise operations, broadcasts and reductions. It passes no
-load, no store and no product.
+AscendNPU-IR, lib/Dialect/HIVM/Transforms/AlignBuffer/{MarkStrideAlign,EnableStrideAlign}.cpp: all operands of an operation
+take the union of their paddings, forwards and backwards, through element-wise operations, broadcasts and reductions. It
+passes no load, no store and no product.
 """
 
 from __future__ import annotations

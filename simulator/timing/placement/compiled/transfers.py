@@ -49,13 +49,21 @@ def store(b: Builder, op: Op) -> None:
     if t is not None and t.space == UB:
         t.stored = True
         if op.id in b.rules.blocks.leaving:
-            t.spread |= {len(t.shape) - 1}
+            _leaves_in_blocks(b, op, t)
     others = [b.tile_of(x) for x in op.args[3:]]
     b.step(op, [t, mask, *others], [])
     if op.kind != "store" and op.attrs.get("result_used") and op.results[0].shape:
         r = b.result(op, op.results[0])
         r.loaded = True
         b.step(op, [], [r])
+
+
+def _leaves_in_blocks(b: Builder, op: Op, t: Tile) -> None:
+    """9.4, 9.5: elements that lie apart in GM leave from a block each; the Vector unit spreads those that came in rows."""
+    t.spread |= {len(t.shape) - 1}
+    landed = b.rules.blocks.landing
+    if not any(v.id in landed for v in t.values):
+        b.spread_of[op.id] = t
 
 
 def dot(b: Builder, op: Op) -> None:

@@ -188,7 +188,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
         warnings=(*call.warnings, *grid_messages(programs, machine.cores), *plan.warnings.messages()),
         notes=(*plan.notes(-(-programs // machine.cores), compiled), *timeline_messages(result, limit)),
-        lifted=_lifted(call, wiring, groups, result.cycles, overhead),
+        lifted=_lifted(call, plan, wiring, groups, result.cycles, overhead),
         grades=later(lambda: grade_shares(plan, result, used, overhead, per_us)) if details else {},
         timeline=later(lambda: launch_timeline(plan, result, groups, costs()[1])) if limit else None,
         roofs=later(lambda: roofs(plan, machine, result, per_us)) if details else {},
@@ -207,12 +207,18 @@ def _size(trace: Trace) -> int:
 
 
 def _lifted(
-    call: Call, wiring: Wiring, groups: list[ProgramGroup], cycles: float, overhead: float
+    call: Call,
+    plan: LoweringPlan,
+    wiring: Wiring,
+    groups: list[ProgramGroup],
+    cycles: float,
+    overhead: float,
 ) -> dict[str, float]:
     if not call.device.explain:
         return {}
     per_us = call.device.product.us_to_cycles(1.0)
-    found = {n: c / per_us + overhead for n, c in lifted_cycles(wiring, groups).items()}
+    cycles_without = lifted_cycles(wiring, groups, together=bool(plan.placement.rows))
+    found = {n: c / per_us + overhead for n, c in cycles_without.items()}
     return {**found, "launch": cycles / per_us}
 
 

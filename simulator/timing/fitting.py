@@ -11,6 +11,7 @@ from typing import Any
 from ..call import Call
 from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
+from ..ir.passes.split_cores import SUB_VECTOR_CORES
 from ..ir.program import Program
 from ..products import Product
 from ..sizes_that_fit import sizes_that_fit
@@ -60,9 +61,8 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
-    choice = Choice(
-        copies or device.multibuffer, device.multibuffer_l0c, blocks, banks, sub_blocks=device.bind_sub_block
-    )
+    pair = device.bind_sub_block and device.product.aiv_per_aic == SUB_VECTOR_CORES
+    choice = Choice(copies or device.multibuffer, device.multibuffer_l0c, blocks, banks, sub_blocks=pair)
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
     again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
     key = (again, device.product, choice.copies, choice.l0c, banks, choice.sub_blocks, strided)

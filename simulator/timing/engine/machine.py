@@ -14,6 +14,7 @@ from ...products import Product
 from .engine import Channel, Machine, PipeSpec, Resource
 
 HBM, L2 = 0, 1
+FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT = "AIV", "AIV1"
 # Channels of the paths to and from global memory: from or to HBM, and where L2 has the bytes. `_channels` makes them.
 CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
 
@@ -80,10 +81,10 @@ def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) 
     split = product.core_model == "split"
     units = _units(split, has_dot, has_vector)
     if both:
-        units = (*units, ("AIV1", units[-1][1]))
+        units = (*units, (SECOND_VECTOR_UNIT, units[-1][1]))
     pipes = _pipes(product, units)
     index = {(p.unit, p.name): i for i, p in enumerate(pipes)}
-    vector_unit, cube_unit = ("AIV", "AIC") if split else ("AICORE", "AICORE")
+    vector_unit, cube_unit = (FIRST_VECTOR_UNIT, "AIC") if split else ("AICORE", "AICORE")
 
     def pipe(unit: str, name: str) -> int:
         return index.get((unit, name), -1)

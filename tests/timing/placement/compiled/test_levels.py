@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_what_the_figure_fits_in_is_placed_within_it(tiles: list[Tile], more: in
 def test_with_room_for_all_nothing_shares_bytes_and_copies_follow_each_other(tiles: list[Tile]) -> None:
     places = addresses(tiles, side_by_side(tiles))
     spans = sorted((at, at + t.size) for t in tiles for at in places[id(t)])
-    assert all(a[1] == b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] == b[0] for a, b in pairwise(spans))
     for t in tiles:
         assert np.diff(places[id(t)]).tolist() == [t.size] * (t.slots - 1)
 

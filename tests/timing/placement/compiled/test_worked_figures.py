@@ -39,7 +39,7 @@ def weighted_sum(x, h, out, M, D, BM: tl.constexpr, BD: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     four, columns = tl.arange(0, 4), tl.arange(0, BD)
     weight = tl.load(h + rows[:, None] * 4 + four[None, :], mask=rows[:, None] < M, other=0.0)
-    for first in range(0, 1):
+    for _ in range(0, 1):
         d = tl.program_id(1) * BD + columns
         at = rows[:, None, None] * 4 * D + four[None, :, None] * D + d[None, None, :]
         keep = (rows < M)[:, None, None] & (d < D)[None, None, :]

@@ -130,8 +130,7 @@ def test_an_integer_comparison_costs_tens_of_vector_ones():
     """FlagTree #1156: 2.42 us with a vector operation, 107.3 us as a scalar loop over 256 x 8 elements, here of int64."""
     ids, out = sim.shape((2048,), "int64"), f32(1)
     slow, fast = (
-        count_matches.time((1,), ids, out, 3, 2048, BLOCK=2048, NARROW=narrow)
-        for narrow in (False, True)
+        count_matches.time((1,), ids, out, 3, 2048, BLOCK=2048, NARROW=narrow) for narrow in (False, True)
     )
     [words] = [w for w in slow.warnings if "int64 comparison has no vector instruction" in w]
     scalar, vector = map(int, re.search(r"\((\d+) cycles, (\d+) as a vector", words).groups())

@@ -1,4 +1,4 @@
-"""Two authors of code: users' kernels are Triton-Ascend's, operators are written by hand; either can be asked for any kernel."""
+"""Two authors of code: the compiler for kernels of users, operators by hand; either can be asked for any kernel."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from ..facts.launch_figures import (
     bits_text,
     freed_text,
     holes_bytes,
+    made_at,
     over_time,
     peak_text,
     units,
@@ -73,7 +74,13 @@ def buffers(launch: Launch) -> Markup:
     """A picture and a table for each buffer that is used."""
     used = [(n, b) for n, b in launch.buffers.items() if b.peak_bytes > 0]
     shown = [(n, b, occupancy_chart(launch, n, b), alive_at_peak(b)) for n, b in used]
-    words = {"bits": bits_text, "why": why_text, "holes": holes_bytes, "freed": freed_text}
+    words = {
+        "bits": bits_text,
+        "why": why_text,
+        "made_at": made_at,
+        "holes": holes_bytes,
+        "freed": freed_text,
+    }
     return render("buffers.html", buffers=shown, **words) if used else Markup("")
 
 

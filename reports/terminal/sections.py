@@ -20,7 +20,7 @@ from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
-from ..facts.launch_figures import alive_at_peak, bits_text, freed_text, holes_bytes, why_text
+from ..facts.launch_figures import alive_at_peak, bits_text, freed_text, holes_bytes, made_at, why_text
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 
@@ -194,18 +194,17 @@ def buffers(run: Run) -> Block:
         add_row(table, f"  {bits_text(buffer)}", "", "", "", style="dim")
         found = alive_at_peak(buffer)
         for n, value in found[:MOST_VALUES]:
-            add_row(table, *_alive(n, value), _made_at(value), style="dim")
+            add_row(table, *_alive(n, value), made_at(value, FROM_WIDTH), style="dim")
         if len(found) > MOST_VALUES:
             add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
         if holes := holes_bytes(buffer):
             add_row(table, "  between and above them", texts.kib(holes), "hole", "", style="dim")
-    freed = [_hanging(f"{clean(n, 12)}: {text}", "dim") for n, b in used.items() if (text := freed_text(b))]
+    freed = [
+        _hanging(f"{clean(n, 12)} would need {text}", "dim")
+        for n, b in used.items()
+        if (text := freed_text(b))
+    ]
     return [Text(), table, *freed]
-
-
-def _made_at(value: LiveValue) -> str:
-    """The line that a buffer is for; empty where none is known."""
-    return texts.place(value.file, value.line, FROM_WIDTH) if value.line else ""
 
 
 def _fill(buffer: Buffer) -> float:

@@ -99,7 +99,7 @@ def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
     need, have = buffer.peak_bytes, buffer.capacity_bytes
     alive = [v for v in buffer.peak if v.bytes]  # constants take nothing
     rows = "\n".join(
-        f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
+        f"    {v.bytes * v.copies:>8} B  {v.name} {_tile(v)}"
         f"{f' x {v.copies} copies' if v.copies > 1 else ''}  {_line(program, v)}{_why(v)}"
         for v in alive[:6]
     )
@@ -115,9 +115,13 @@ def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
     )
 
 
+def _tile(v: LiveValue) -> str:
+    return f"{list(v.shape)} {v.dtype}" if v.dtype else ""
+
+
 def _why(v: LiveValue) -> str:
     """What a buffer is for, if that is not to hold a value of the kernel, and if its name does not say it."""
-    return "" if v.why in ("", "tile") or v.why in v.name else f", {v.why}"
+    return "" if v.why in ("", "tile", "second copy") or v.why in v.name else f", {v.why}"
 
 
 def _line(program: Program, v: LiveValue) -> str:

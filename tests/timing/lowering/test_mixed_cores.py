@@ -10,6 +10,8 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 
+pytestmark = pytest.mark.usefixtures("by_hand")
+
 SPLIT = ("ascend910b3", "ascend910c")
 COUPLED = ("ascend910a", "ascend310p", "ascend310b")
 M, N = 64, 8192

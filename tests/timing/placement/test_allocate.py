@@ -5,6 +5,8 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 
+pytestmark = pytest.mark.usefixtures("by_hand")
+
 
 @sim.jit
 def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):

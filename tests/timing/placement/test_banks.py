@@ -13,6 +13,8 @@ import ascendtile.simulator.language as tl
 from ascendtile.simulator.timing.costs.model import CostModel
 from ascendtile.simulator.timing.placement.banks import _met
 
+pytestmark = pytest.mark.usefixtures("by_hand")
+
 B3 = sim.load_product("ascend910b3")
 LATE = B3.number("ub_banks.read_write_conflict_cycles")
 

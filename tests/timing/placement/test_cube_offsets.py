@@ -47,9 +47,10 @@ def test_a_kernel_with_products_does_with_one_copy_of_its_tiles_in_ub() -> None:
     for size, one_copy in ((4096, False), (24576, True)):
         x = np.arange(2 * size, dtype=np.float32)
         out = np.zeros_like(x)
-        run = product_and_tile[(1,)](a, a, x, out, STEPS=2, B=size, KEEP=True)
+        with sim.device(compiler="ascendc"):
+            run = product_and_tile[(1,)](a, a, x, out, STEPS=2, B=size, KEEP=True)
         np.testing.assert_array_equal(out, x + 64)
         assert any("one copy" in n for n in run.notes) == one_copy
-    with pytest.raises(sim.RunError, match="ub overflow"):
+    with sim.device(compiler="ascendc"), pytest.raises(sim.RunError, match="ub overflow"):
         product_and_tile.time((1,), a, a, sim.shape((98304,), "float32"), sim.shape((98304,), "float32"), STEPS=2, B=49152,
                               KEEP=True)  # fmt: skip

@@ -55,7 +55,7 @@ class Merging:
             ends = (_end(t, at, loops) for at, loops in self.uses.get(id(t), ()))
             t.last = max((t.first, t.last, *ends))
             if t.unique:
-                t.first, t.last = 0, self.x.time
+                t.first, t.last = 0, self.x.time + 1
 
     def _carry(self, c: Carried) -> None:
         """3.6: start, argument, next value and result are one buffer where none of them is needed beside another."""
@@ -73,7 +73,7 @@ class Merging:
         if start is self.root(c.tile):
             return
         again = any(at > c.loop.begin for at, _ in self.uses.get(id(c.start), ()))
-        if not again and not (start.carried and start.last > c.loop.end):
+        if start.space == c.tile.space and not again and not (start.carried and start.last > c.loop.end):
             self.join(c.tile, start)
             return
         before = c.loop.begin - 1

@@ -54,7 +54,7 @@ def _alignment(limits: Limits) -> dict[str, int]:
 def _note(taken: str, e: BufferOverflowError, found: Placement) -> str:
     """What the compiler took back, with the need before and after."""
     now = found.buffers[e.space].peak_bytes if e.space in found.buffers else 0
-    return f"{taken} was taken back to fit: {e.space} needs {now} bytes, with it {e.need_bytes} of {e.have_bytes}"
+    return f"{taken} was taken back to fit: {e.space} needs {now} bytes, and with it {e.need_bytes} of {e.have_bytes} bytes"
 
 
 def _placed(plan: Plan, limits: Limits, device: str) -> Placement:

@@ -53,9 +53,9 @@ def _plain(s: Side) -> dict[str, Any]:
 def difference(op: str, first: Mapping[str, Any], second: Mapping[str, Any], **options: Any) -> Difference:
     """Time two tilings (knobs by name) of an operator. options: of `run_op`, such as case, dtype, product."""
     runs = [run_op(op, tiling=t, values=False, **options).run for t in (first, second)]
-    sides = [_side(r) for r in runs]
+    a, b = (_side(r) for r in runs)
     made = current_device().code_by(ASCENDC)
-    return Difference(runs[0].op or runs[0].name, runs[0].case, runs[0].product["name"], *sides, made)
+    return Difference(runs[0].op or runs[0].name, runs[0].case, runs[0].product["name"], a, b, made)
 
 
 def _side(run: Run) -> Side:

@@ -72,6 +72,7 @@ def _sane(x: float) -> bool:
 
 
 MOST_POINTS = 4000  # what a page can show
+MOST_CHANGES = 3  # of a buffer, in a sentence
 
 
 def over_time(launch: Launch, buffer: Buffer) -> tuple[list[tuple[float, int]], str]:
@@ -145,20 +146,26 @@ def holes_bytes(buffer: Buffer) -> int:
 
 
 def freed_text(buffer: Buffer) -> str:
-    """The single change that frees most: of those that were tried, else what second copies or wide masks take.
+    """What the buffer needs after single changes, the one that frees most first. Tried where the run tried changes; else
+    reckoned from the values at the peak, as is what int32 in place of int64 would free.
 
     Empty where the buffer is less than half full, or nothing is known.
     """
     if 2 * buffer.peak_bytes < buffer.capacity_bytes:
         return ""
-    if buffer.freed:
-        change, need = min(buffer.freed.items(), key=lambda x: x[1])
-        return f"{texts.clean(change, 40)} frees most: {texts.kib(need)} KiB (tried)"
-    copies = sum(v.bytes * (v.copies - 1) for v in buffer.peak if v.copies > 1)
+    found = {f"{texts.clean(change, 40)} (tried)": need for change, need in buffer.freed.items()}
+    for change, size in _reckoned(buffer).items():
+        if size and change not in buffer.freed:
+            found[f"{change} (reckoned)"] = max(0, buffer.peak_bytes - size)
+    least = sorted(found.items(), key=lambda x: x[1])[:MOST_CHANGES]
+    return "; ".join(f"{texts.kib(need)} KiB {change}" for change, need in least)
+
+
+def _reckoned(buffer: Buffer) -> dict[str, int]:
+    """Bytes of the values at the peak that a change would free."""
+    copies = 0 if buffer.freed else sum(v.bytes * (v.copies - 1) for v in buffer.peak if v.copies > 1)
     wide = sum(v.bytes * v.copies for v in buffer.peak if v.dtype == "int64") // 2
-    found = {"second copies take": copies, "int64 takes, beyond what int32 would,": wide}
-    words, size = max(found.items(), key=lambda x: x[1])
-    return f"{words} {texts.kib(size)} KiB of it" if size else ""
+    return {"without second copies": copies, "with int32 in place of int64": wide}
 
 
 def told_core(launch: Launch) -> int:

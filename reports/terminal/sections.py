@@ -199,7 +199,11 @@ def buffers(run: Run) -> Block:
             add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
         if holes := holes_bytes(buffer):
             add_row(table, "  between and above them", texts.kib(holes), "hole", "", style="dim")
-    freed = [_hanging(f"{clean(n, 12)}: {text}", "dim") for n, b in used.items() if (text := freed_text(b))]
+    freed = [
+        _hanging(f"{clean(n, 12)} would need {text}", "dim")
+        for n, b in used.items()
+        if (text := freed_text(b))
+    ]
     return [Text(), table, *freed]
 
 

@@ -14,7 +14,6 @@ from ..errors import AscendtileError, BufferOverflowError
 from ..ir.passes.split_cores import SUB_VECTOR_CORES
 from ..ir.program import Program
 from ..products import Product
-from ..sizes_that_fit import sizes_that_fit
 from .placement.accumulator_inits import BT
 from .placement.allocate import Limits, Placement
 from .placement.allocation.context import Choice
@@ -24,6 +23,7 @@ from .placement.layouts import Definitions
 from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
 from .placement.needs import Needs
 from .placement.strides import block_by_block
+from .sizes_that_fit import sizes_that_fit
 
 MAX_PLACEMENTS = 16  # kept for one program
 

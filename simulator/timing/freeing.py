@@ -36,7 +36,7 @@ def _changes(call: Call) -> Iterator[Change]:
     for name, x in sizes[:MOST_SIZES] if call.device.author == TRITON_ASCEND else ():
         if x > 1:
             smaller = 1 << (x - 1).bit_length() - 1
-            yield f"{name} {x} -> {smaller}", {name: smaller}, None
+            yield f"with {name} {x} -> {smaller}", {name: smaller}, None
 
 
 def _needs(call: Call, changed: dict[str, Any], copies: int | None) -> dict[str, int]:

@@ -67,14 +67,14 @@ def test_a_change_that_frees_is_tried_and_true(timed):
     assert all(need < ub.peak_bytes for need in ub.freed.values())
     assert list(ub.freed.values()) == sorted(ub.freed.values())
     n = 1 << 20
-    compiler = "triton-ascend" if "BLOCK 8192 -> 4096" in ub.freed else "ascendc"
+    compiler = "triton-ascend" if "with BLOCK 8192 -> 4096" in ub.freed else "ascendc"
     with sim.device("ascend910b3", values=False, compiler=compiler):
         args = sim.shape(n, "float16"), sim.shape(n, "float16"), n
         once = scaled.time((8,), *args, BLOCK=8192, multibuffer=1).launches[0].buffers["UB"].peak_bytes
         assert ub.freed["without second copies"] == once
         if compiler == "triton-ascend":
             half = scaled.time((8,), *args, BLOCK=4096).launches[0].buffers["UB"].peak_bytes
-            assert ub.freed["BLOCK 8192 -> 4096"] == half
+            assert ub.freed["with BLOCK 8192 -> 4096"] == half
 
 
 def test_bits_beside_bytes_and_reasons_in_the_json(timed):
@@ -85,5 +85,5 @@ def test_bits_beside_bytes_and_reasons_in_the_json(timed):
 
 
 def test_each_buffer_of_a_hand_written_kernel_says_what_it_is_for(timed):
-    if "BLOCK 8192 -> 4096" not in timed.launches[0].buffers["UB"].freed:
+    if "with BLOCK 8192 -> 4096" not in timed.launches[0].buffers["UB"].freed:
         assert all(v.why for v in timed.launches[0].buffers["UB"].peak if v.bytes)

@@ -16,8 +16,8 @@ from ascendtile.simulator.record.saving import run_bytes
 from ..support.kernels import copy_iterations
 from ..support.sample_runs import launch, run
 
-TILE = {"iterations": 4, "BLOCK": 16384}  # twice two copies are more than UB holds, one of each fits
-SHAPE = sim.shape(4 * 16384, "float32")
+TILE = {"iterations": 4, "BLOCK": 32768}  # one copy fits in UB, two do not
+SHAPE = sim.shape(4 * 32768, "float32")
 TAKEN_BACK = "taken back to fit"
 
 

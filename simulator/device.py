@@ -115,13 +115,18 @@ def _default() -> Device:
 
 
 @contextmanager
-def device(product: str | Product | None = None, **options: Any) -> Iterator[Device]:
+def device(
+    product: str | Product | None = None, *, compiler_version: str | None = None, **options: Any
+) -> Iterator[Device]:
     """`with sim.device("ascend910b3", cube_math_type="USE_HF32"):` runs kernels inside on that device.
 
     product: a product name, a path to a TOML file, or a Product; None keeps the current one.
-    options: fields of `Device`, and `overrides={"buffers.ub": 262144}` for a changed product.
+    compiler_version: the release of triton-ascend, "9.0" or "8.5"; None keeps it.
+    options: other fields of `Device`, and `overrides={"buffers.ub": 262144}` for a changed product.
     """
     base = current_device()
+    if compiler_version is not None:
+        options["compiler_version"] = compiler_version
     overrides = options.pop("overrides", None)
     unknown = set(options) - set(Device.__dataclass_fields__)
     if unknown:

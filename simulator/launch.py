@@ -33,7 +33,7 @@ from .precision.dtypes import DType
 from .products.variants import fast_end, slow_end
 from .record.later import but
 from .record.run import Launch, Run
-from .ub_bits import tell_ub_bits
+from .timing.ub_bits import tell_ub_bits
 
 MAX_PROGRAMS = 65_535 * 65_536
 

@@ -12,7 +12,7 @@ from ...simulator.errors import AscendtileError, BufferOverflowError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import fit
 from ...simulator.products import Product
-from ...simulator.sizes_that_fit import sizes_that_fit
+from ...simulator.timing.sizes_that_fit import sizes_that_fit
 from ..operator.operator import Operator
 from ..operator.parameter import Parameter
 from ..operator.plan import Plan, PlanContext

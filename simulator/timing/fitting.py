@@ -13,7 +13,6 @@ from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
 from ..ir.program import Program
 from ..products import Product
-from ..sizes_that_fit import sizes_that_fit
 from .placement.accumulator_inits import BT
 from .placement.allocate import Limits, Placement
 from .placement.allocation.context import Choice
@@ -23,6 +22,7 @@ from .placement.layouts import Definitions
 from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
 from .placement.needs import Needs
 from .placement.strides import block_by_block
+from .sizes_that_fit import sizes_that_fit
 
 MAX_PLACEMENTS = 16  # kept for one program
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.sizes_that_fit import MOST_TRIED, QUARTERS, sizes_that_fit
+from ascendtile.simulator.timing.sizes_that_fit import MOST_TRIED, QUARTERS, sizes_that_fit
 
 
 @given(st.integers(2, 1 << 20), st.integers(0, 10_000))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -248,7 +249,8 @@ def test_the_best_few_say_nothing_about_the_others(ascendtile, refused, tmp_path
 
 
 def test_evaluated_is_what_has_a_result_and_failures_are_named(ascendtile, tmp_path):
-    call = ("explore", "rms_norm_grad", "--size", "rows=64", "cols=8192", "--space", "buffers=2")
+    space = ("base_m=0,16", "buffers=2", "schedule=persistent", "block_m=16", "block_n=16", "block_k=16")
+    call = ("explore", "matmul", "--case", "tiny", "--dtype", "float16", "--space", *space)
     path, page = tmp_path / "f.json", tmp_path / "f.html"
     path.write_text(ascendtile(*call, "--export", "json").out)
     told = json.loads(path.read_text())
@@ -257,6 +259,22 @@ def test_evaluated_is_what_has_a_result_and_failures_are_named(ascendtile, tmp_p
     assert both in " ".join(ascendtile("report", path).out.split())
     ascendtile("report", path, "-o", page)
     assert f"the {told['failed']} that were tried and failed" in page.read_text()
+
+
+def test_what_has_no_room_is_refused_with_its_bytes_on_every_page(ascendtile, tmp_path):
+    call = ("explore", "rms_norm_grad", "--size", "rows=64", "cols=8192", "--space", "buffers=2")
+    path, page = tmp_path / "f.json", tmp_path / "f.html"
+    path.write_text(ascendtile(*call, "--export", "json").out)
+    told = json.loads(path.read_text())
+    ((why, count),) = (
+        (w, n) for w, n in told["space"]["refused"].items() if w.startswith("does not fit in UB")
+    )
+    assert re.fullmatch(r"does not fit in UB: needs [\d,]+ (to [\d,]+ )?of 196,608 bytes", why)
+    assert told["space"]["size"] == told["space"]["legal"] + sum(told["space"]["refused"].values())
+    assert told["failed"] == 0
+    assert f"{count} {why}" in " ".join(ascendtile("report", path).out.split())
+    ascendtile("report", path, "-o", page)
+    assert f"{count}: {why}" in page.read_text()
 
 
 def test_a_budget_of_time_counts_from_the_start_of_the_command(monkeypatch):

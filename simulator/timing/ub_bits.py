@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from .device import TRITON_ASCEND
+from ..device import TRITON_ASCEND
 
 if TYPE_CHECKING:
-    from .call import Call
+    from ..call import Call
 
 VARIABLE = "ENABLE_PRINT_UB_BITS"
 LINE = "[AscendNPU IR] Allocated UB size = {} bits"
@@ -31,7 +31,7 @@ def tell_ub_bits(call: Call) -> None:
     """
     if not asked() or call.device.author != TRITON_ASCEND:
         return
-    from .timing.fitting import require_places
+    from .fitting import require_places
 
     _, placement = require_places(call)
     ub = placement.buffers.get("UB")

@@ -4,7 +4,7 @@ Each dense value lives from its definition to its last use. A value that a loop 
 an elementwise result may take over the buffer of an operand that dies there. A tile that is loaded or stored inside a
 loop gets copies and keeps them through the loop, so that the next iteration's transfer can overlap this one's work.
 Buffers are packed largest first, each at the lowest offset that is free during its life; where there is room they then move
-apart (`allocation/packing.py`).
+apart (`allocation/packing.py`). This is how an author of Ascend C places them; `compiled/` has the rules of the compiler.
 """
 
 from __future__ import annotations

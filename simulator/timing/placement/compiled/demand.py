@@ -1,4 +1,8 @@
-"""Which formulas become tiles because an instruction reads their elements, and which broadcasts are written out."""
+"""Which formulas become tiles because an instruction reads their elements, and which broadcasts are written out (7).
+
+AscendNPU-IR, lib/Dialect/HIVM/Transforms/InlineOTFBroadcast.cpp. Released compilers keep more broadcasts than that: those
+whose user has three axes or is in another loop (7.4, from published needs that come out to the bit).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,10 @@ STAY = (
 
 
 class Demand:
-    """tiles: formulas (by value) that are written out. full: broadcasts (by value) that are."""
+    """Of one program. tiles: formulas (by value) that are written out. full: broadcasts (by value) that are.
+
+    loop_of: operation -> the innermost loop in which it has to stay, -1 for none (6.2).
+    """
 
     def __init__(self, program: Program, definitions: Definitions, uses: Uses | None = None) -> None:
         self.program, self.definitions = program, definitions
@@ -107,7 +114,7 @@ class Demand:
 
 
 def movable(op: Op) -> bool:
-    """Whether code motion may take it out of a loop."""
+    """Whether code motion may take it out of a loop, and whether an equal one need not be made again: it moves no data."""
     return not op.regions and op.kind not in STAY
 
 

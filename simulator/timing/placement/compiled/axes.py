@@ -20,7 +20,7 @@ class Groups(NamedTuple):
     blocked: frozenset[Axis]
 
 
-class Axes:
+class AxisClasses:
     """Classes of the axes of all tiles of a program."""
 
     def __init__(self, program: Program) -> None:
@@ -28,7 +28,7 @@ class Axes:
         self._reduced: set[Axis] = set()
         self._blocked: set[Axis] = set()
         for op in program.walk():
-            RULES.get(op.kind, Axes._elementwise)(self, op)
+            RULES.get(op.kind, AxisClasses._elementwise)(self, op)
         self.groups = Groups(self._classes(self._reduced), self._classes(self._blocked))
 
     def of(self, v: Value, axis: int) -> Axis:
@@ -118,7 +118,7 @@ class Axes:
         self._same(op.args[2], op.results[0])
 
     def _reshape(self, op: Op) -> None:
-        """Axes stay what they are if those of one element alone come or go; else they mix."""
+        """AxisClasses stay what they are if those of one element alone come or go; else they mix."""
         v, r = op.operand(0), op.results[0]
         a, b = ([k for k, n in enumerate(x.shape) if n > 1] for x in (v, r))
         if [v.shape[k] for k in a] == [r.shape[k] for k in b]:
@@ -133,23 +133,23 @@ class Axes:
                 self._blocked.update((v.id, k) for k in range(len(v.shape)))
 
 
-RULES: dict[str, Callable[[Axes, Op], None]] = {
-    "for": Axes._loop,
-    "while": Axes._loop,
-    "if": Axes._branch,
-    "expand_dims": Axes._expand,
-    "permute": Axes._permute,
-    "reduce": Axes._reduce,
-    "arg_reduce": Axes._reduce,
-    "scan": Axes._along,
-    "sort": Axes._along,
-    "slice": Axes._along,
-    "cat": Axes._along,
-    "extract_slice": Axes._slice,
-    "insert_slice": Axes._slice,
-    "dot": Axes._dot,
-    "reshape": Axes._reshape,
-    "gather": Axes._mix,
-    "custom": Axes._mix,
-    "histogram": Axes._mix,
+RULES: dict[str, Callable[[AxisClasses, Op], None]] = {
+    "for": AxisClasses._loop,
+    "while": AxisClasses._loop,
+    "if": AxisClasses._branch,
+    "expand_dims": AxisClasses._expand,
+    "permute": AxisClasses._permute,
+    "reduce": AxisClasses._reduce,
+    "arg_reduce": AxisClasses._reduce,
+    "scan": AxisClasses._along,
+    "sort": AxisClasses._along,
+    "slice": AxisClasses._along,
+    "cat": AxisClasses._along,
+    "extract_slice": AxisClasses._slice,
+    "insert_slice": AxisClasses._slice,
+    "dot": AxisClasses._dot,
+    "reshape": AxisClasses._reshape,
+    "gather": AxisClasses._mix,
+    "custom": AxisClasses._mix,
+    "histogram": AxisClasses._mix,
 }

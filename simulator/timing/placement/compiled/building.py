@@ -13,10 +13,10 @@ from ..needs import Needs
 from ..strides import BlockByBlock
 from . import scratch
 from .demand import Demand
-from .tiles import EXPLICIT, FILLED, SCRATCH, TILE, WIDENED, Carried, Loop, Step, Tile
+from .tiles import EXPLICIT, FILLED, SCRATCH, TILE, WIDENED, BufferStep, Carried, PlannedLoop, PlannedTile
 from .types import BOOL, bits_of, element_of
 
-Tiles = list[Tile | None]  # of operands: None for one that has no bytes
+Tiles = list[PlannedTile | None]  # of operands: None for one that has no bytes
 BOOL_CAST_BITS = 96 * 8  # 10.5
 
 
@@ -29,7 +29,7 @@ class Rules(NamedTuple):
     motion: bool = True
 
 
-class Builder:
+class StepBuilder:
     """Buffers and steps of a program.
 
     of: value -> its buffer. By operation or value, what lowering asks for: scratch_of, to_ub (products that came to UB),
@@ -41,19 +41,19 @@ class Builder:
         self.needs, self.spaces, self.rules = needs, needs.spaces, rules
         self.program, self.definitions = needs.program, needs.definitions
         self.demand = Demand(self.program, self.definitions)
-        self.steps: list[Step] = []
-        self.tiles: list[Tile] = []
-        self.loops: list[Loop] = []
+        self.steps: list[BufferStep] = []
+        self.tiles: list[PlannedTile] = []
+        self.loops: list[PlannedLoop] = []
         self.carried: list[Carried] = []
         self.time = 0
-        self.of: dict[int, Tile] = {}
-        self.scratch_of: dict[int, Tile] = {}
-        self.to_ub: dict[int, Tile] = {}
-        self.sums: dict[int, Tile] = {}
-        self.spread_of: dict[int, Tile] = {}
+        self.of: dict[int, PlannedTile] = {}
+        self.scratch_of: dict[int, PlannedTile] = {}
+        self.to_ub: dict[int, PlannedTile] = {}
+        self.sums: dict[int, PlannedTile] = {}
+        self.spread_of: dict[int, PlannedTile] = {}
         self.same: dict[int, int] = {}  # value -> the one that an equal operation made
-        self.l0c: dict[int, Tile] = {}
-        self.l1: dict[tuple[int, int], Tile] = {}
+        self.l0c: dict[int, PlannedTile] = {}
+        self.l1: dict[tuple[int, int], PlannedTile] = {}
         self.pending: dict[int, Op] = {}  # casts of loaded tiles, made where they are first read
         self.explicit = {op.id: self._explicit(op) for op in self.program.of_kind("alloc")}
         for v, alloc in values_inside(self.program, self.spaces) if self.explicit else ():
@@ -63,7 +63,7 @@ class Builder:
             if i in self.of:
                 self.of[i].asked = max(self.of[i].asked, copies)
 
-    def _explicit(self, alloc: Op) -> Tile:
+    def _explicit(self, alloc: Op) -> PlannedTile:
         v = alloc.results[0]
         t = self.tile(v.shape, element_of(v), EXPLICIT, alloc, space=str(alloc.attrs["space"]))
         t.carried, t.unique, t.label = True, bool(alloc.attrs["unique"]), v.name
@@ -80,29 +80,29 @@ class Builder:
 
     def tile(
         self, shape: Sequence[int], element: str, why: str, op: Op, v: Value | None = None, space: str = UB
-    ) -> Tile:
+    ) -> PlannedTile:
         """A new buffer."""
-        t = Tile(tuple(shape), element, bits_of(element), why, op, space, loops=tuple(self.loops))
+        t = PlannedTile(tuple(shape), element, bits_of(element), why, op, space, loops=tuple(self.loops))
         if v is not None:
             t.values.append(v)
             t.asked = self.program.copies.get(v.id, 1)
         self.tiles.append(t)
         return t
 
-    def result(self, op: Op, r: Value, why: str = TILE) -> Tile:
+    def result(self, op: Op, r: Value, why: str = TILE) -> PlannedTile:
         """The buffer of a result: an explicit one, or a new one."""
         if r.id in self.of and self.of[r.id].why == EXPLICIT:
             return self.of[r.id]
         t = self.of[r.id] = self.tile(self.shape(r), element_of(r), why, op, r)
         return t
 
-    def filled(self, op: Op, v: Value) -> Tile:
+    def filled(self, op: Op, v: Value) -> PlannedTile:
         """A formula or a scalar, written out."""
         t = self.tile(self.shape(v), element_of(v), FILLED, op, v)
         self.step(op, [], [t])
         return t
 
-    def widened(self, op: Op, t: Tile | None, element: str) -> Tile | None:
+    def widened(self, op: Op, t: PlannedTile | None, element: str) -> PlannedTile | None:
         """A tile in the type in which an operation computes; a cast that narrows may be in place (3.10)."""
         if t is None or t.element == element:
             return t
@@ -114,9 +114,9 @@ class Builder:
     def step(
         self,
         op: Op,
-        reads: Iterable[Tile | None],
-        writes: Iterable[Tile],
-        over: Iterable[Tile | None] = (),
+        reads: Iterable[PlannedTile | None],
+        writes: Iterable[PlannedTile],
+        over: Iterable[PlannedTile | None] = (),
         extra: int = 0,
     ) -> None:
         """One operation of the unit. over: operands whose buffer its result may take. extra: bits of scratch (3.8)."""
@@ -128,11 +128,11 @@ class Builder:
             made.append(s)
         read = tuple(t for t in reads if t is not None)
         may = tuple(t for t in over if t is not None)
-        self.steps.append(Step(self.time, op, read, tuple(made), may, tuple(self.loops)))
+        self.steps.append(BufferStep(self.time, op, read, tuple(made), may, tuple(self.loops)))
 
     # -- values --------------------------------------------------------------------------------------------------------
 
-    def tile_of(self, v: Value | None) -> Tile | None:
+    def tile_of(self, v: Value | None) -> PlannedTile | None:
         """The buffer that a value is read from; None if it has none."""
         while v is not None and v.shape:
             if v.id in self.pending:

@@ -15,15 +15,15 @@ from ..layouts import VIEWS
 from ..memory_spaces import FIXP, UB
 from ..needs import Needs
 from . import shape_rules, transfers, vector_rules
-from .building import Builder, Rules, arguments
+from .building import Rules, StepBuilder, arguments
 from .demand import LOOPS, movable
 from .spreading import spread
-from .tiles import CARRIED, TILE, Carried, Loop, Tile
+from .tiles import CARRIED, TILE, Carried, PlannedLoop, PlannedTile
 from .types import element_of
 
 FREE = ("const", "program_id", "num_programs", "addptr", "assert", "print", "sync", "sub_vec_id")
 SYMBOLIC = ("affine", "box", "pointer", "scalar", "uniform")
-RULES: dict[str, Callable[[Builder, Op], None]] = {
+RULES: dict[str, Callable[[StepBuilder, Op], None]] = {
     "load": transfers.load,
     "store": transfers.store,
     "atomic": transfers.store,
@@ -46,7 +46,7 @@ RULES: dict[str, Callable[[Builder, Op], None]] = {
 OF_TILES = ("binary", "unary", "fma", "compare", "select", "cast")  # on a scalar the scalar unit does them
 
 
-class Expansion(Builder):
+class Expansion(StepBuilder):
     """Of one program under the rules of a compilation."""
 
     def __init__(self, needs: Needs, rules: Rules) -> None:
@@ -155,7 +155,7 @@ class Expansion(Builder):
         self._flush()
         pairs = [self._carried(op, k) for k in range(len(op.results))]
         self.time += 1
-        loop = Loop(op, self.time)
+        loop = PlannedLoop(op, self.time)
         self.loops.append(loop)
         for inner in op.regions:
             self._region(inner)
@@ -182,7 +182,7 @@ class Expansion(Builder):
             if t is not None:
                 self.of[r.id] = t
 
-    def _carried(self, op: Op, k: int) -> tuple[Tile | None, Tile] | None:
+    def _carried(self, op: Op, k: int) -> tuple[PlannedTile | None, PlannedTile] | None:
         """What the loop's k-th value starts from, and its buffer; None if it has no bytes or an explicit buffer."""
         r = op.results[k]
         if not self.dense(r) or r.id in self.of:
@@ -195,7 +195,9 @@ class Expansion(Builder):
         self.of.update((v.id, t) for v in (*arguments(op, k), r))
         return start, t
 
-    def _handed_back(self, loop: Loop, op: Op, pairs: list[tuple[Tile | None, Tile] | None]) -> None:
+    def _handed_back(
+        self, loop: PlannedLoop, op: Op, pairs: list[tuple[PlannedTile | None, PlannedTile] | None]
+    ) -> None:
         for pair, y in zip(pairs, op.regions[-1].yields, strict=True):
             if pair is not None:
                 self.carried.append(Carried(loop, *pair, self.tile_of(y)))

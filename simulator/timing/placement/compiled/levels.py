@@ -12,12 +12,12 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Collection, Sequence
 
-from .tiles import Tile
+from .tiles import PlannedTile
 
 Pairs = Collection[
     tuple[int, int]
 ]  # identities of tiles that may lie on each other although they touch at one time
-Placed = tuple[int, int, int, Tile]  # first byte, behind the last, number, buffer
+Placed = tuple[int, int, int, PlannedTile]  # first byte, behind the last, number, buffer
 TRANSFERS, LOOPS, ANY = (
     3,
     2,
@@ -26,17 +26,17 @@ TRANSFERS, LOOPS, ANY = (
 LEVELS = (TRANSFERS, LOOPS, ANY)
 
 
-def in_order(tiles: Sequence[Tile]) -> list[Tile]:
+def in_order(tiles: Sequence[PlannedTile]) -> list[PlannedTile]:
     """3.13: what loads and stores move, then the others, then what scalar code touches, each by its first write."""
     return sorted(tiles, key=lambda t: (not t.unique, not t.moved, t.scalar and not t.moved, t.first))
 
 
-def figure(tiles: Sequence[Tile], pairs: Pairs = ()) -> int:
+def figure(tiles: Sequence[PlannedTile], pairs: Pairs = ()) -> int:
     """3.20: bytes that the message tells: the highest end at level 0, holes counted."""
     return max((hi for _, hi, _, _ in _packed(tiles, (ANY,), pairs, None) or ()), default=0)
 
 
-def addresses(tiles: Sequence[Tile], limit: int, pairs: Pairs = ()) -> dict[int, tuple[int, ...]]:
+def addresses(tiles: Sequence[PlannedTile], limit: int, pairs: Pairs = ()) -> dict[int, tuple[int, ...]]:
     """Where each slot of each buffer begins, by identity of the buffer; without a limit where they do not fit."""
     if sum(t.size * t.slots for t in tiles) <= limit:
         return _side_by_side(tiles)
@@ -47,7 +47,7 @@ def addresses(tiles: Sequence[Tile], limit: int, pairs: Pairs = ()) -> dict[int,
     return _by_tile(_packed(tiles, (ANY,), pairs, None) or [])
 
 
-def _side_by_side(tiles: Sequence[Tile]) -> dict[int, tuple[int, ...]]:
+def _side_by_side(tiles: Sequence[PlannedTile]) -> dict[int, tuple[int, ...]]:
     """3.14."""
     found, top = {}, 0
     for t in in_order(tiles):
@@ -64,7 +64,7 @@ def _by_tile(placed: list[Placed]) -> dict[int, tuple[int, ...]]:
 
 
 def _packed(
-    tiles: Sequence[Tile], levels: Sequence[int], pairs: Pairs, limit: int | None
+    tiles: Sequence[PlannedTile], levels: Sequence[int], pairs: Pairs, limit: int | None
 ) -> list[Placed] | None:
     """3.16 to 3.18: each at the first place that the highest level grants; None if a place ends above the limit."""
     placed: list[Placed] = []
@@ -78,7 +78,7 @@ def _packed(
     return placed
 
 
-def _first_fit(placed: list[Placed], t: Tile, level: int, pairs: Pairs) -> int:
+def _first_fit(placed: list[Placed], t: PlannedTile, level: int, pairs: Pairs) -> int:
     """3.16, fine sections: the lowest address at which nothing that is in the way lies."""
     at = 0
     for lo, hi, _, other in placed:
@@ -89,7 +89,7 @@ def _first_fit(placed: list[Placed], t: Tile, level: int, pairs: Pairs) -> int:
     return at
 
 
-def _in_the_way(t: Tile, other: Tile, level: int, pairs: Pairs) -> bool:
+def _in_the_way(t: PlannedTile, other: PlannedTile, level: int, pairs: Pairs) -> bool:
     """3.16, both ends of a life included, and the condition of the level (3.17)."""
     if other.first <= t.last and t.first <= other.last:
         return not (level == ANY and _touching(t, other, pairs))
@@ -98,7 +98,7 @@ def _in_the_way(t: Tile, other: Tile, level: int, pairs: Pairs) -> bool:
     return level == LOOPS and t.loops[-1:] == other.loops[-1:]
 
 
-def _touching(t: Tile, other: Tile, pairs: Pairs) -> bool:
+def _touching(t: PlannedTile, other: PlannedTile, pairs: Pairs) -> bool:
     """3.12: one ends when the other begins, and the pair is remembered."""
     return min(t.last, other.last) == max(t.first, other.first) and (
         (id(t), id(other)) in pairs or (id(other), id(t)) in pairs

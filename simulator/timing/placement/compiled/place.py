@@ -13,7 +13,7 @@ from ..needs import Needs
 from ..slots import Slot, find_clobbers, ledger, overflow
 from .building import Rules
 from .expansion import Expansion
-from .plan import Plan
+from .plan import BufferPlan
 from .rows import shared_rows
 from .slots_of_tiles import slots_of
 
@@ -36,7 +36,7 @@ def place_compiled(
     ]
     needed: list[BufferOverflowError] = []
     for motion, copies, taken in tries[: len(tries) if again else 1]:
-        plan = Plan(Expansion(needs, Rules(rows, choice.blocks, motion)), copies, _alignment(limits))
+        plan = BufferPlan(Expansion(needs, Rules(rows, choice.blocks, motion)), copies, _alignment(limits))
         try:
             found = _placed(plan, limits, device)
         except BufferOverflowError as e:
@@ -58,7 +58,7 @@ def _note(taken: str, e: BufferOverflowError, found: Placement) -> str:
     return f"{taken} was taken back to fit: {e.space} needs {now} bytes, and with it {e.need_bytes} of {e.have_bytes} bytes"
 
 
-def _placed(plan: Plan, limits: Limits, device: str) -> Placement:
+def _placed(plan: BufferPlan, limits: Limits, device: str) -> Placement:
     """Raises `BufferOverflowError` for the first space that does not hold its buffers."""
     made = slots_of(plan)
     number = 0
@@ -86,7 +86,7 @@ def _placed(plan: Plan, limits: Limits, device: str) -> Placement:
 
 
 def _one_space(
-    plan: Plan, every: list[Slot], by_tile: dict[int, Slot], space: str, capacity: int, device: str
+    plan: BufferPlan, every: list[Slot], by_tile: dict[int, Slot], space: str, capacity: int, device: str
 ) -> Buffer:
     """Addresses of one space. It fits if the sum does or the figure of 3.20, which is what is told as its peak (3.21)."""
     mine = [s for s in every if s.space == space]

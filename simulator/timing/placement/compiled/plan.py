@@ -1,6 +1,6 @@
 """What is one buffer, when it lives and how often it is there (AscendNPU-IR, PlanMemory.cpp and MarkMultiBuffer.cpp).
 
-Lives (3.3 to 3.8) come from the steps of an `Expansion`. What a loop carries is one buffer (3.6, `merging.py`), a result
+Lives (3.3 to 3.8) come from the steps of an `Expansion`. What a loop carries is one buffer (3.6), a result
 may take the place of an operand that ends where it begins (3.9 to 3.12), what loads and stores move in a loop is there
 twice (4.1 to 4.5). `levels.py` gives the addresses.
 """
@@ -11,14 +11,101 @@ from ..layouts import align
 from ..memory_spaces import L1, UB
 from .expansion import Expansion
 from .levels import addresses, figure
-from .merging import Merging
-from .sizes import tile_size
-from .tiles import Step, Tile
+from .tiles import BufferStep, Carried, PlannedLoop, PlannedTile, tile_size
 
 IN_LOOPS = (UB, L1)  # spaces in which tiles get copies (4.5); an accumulator has one (no-l0c)
 
 
-class Plan:
+class BufferMerging:
+    """Lives of all tiles of an expansion, and which of them are one buffer.
+
+    uses: of a buffer, by identity: times, each with the loops around it.
+    """
+
+    def __init__(self, x: Expansion) -> None:
+        self.x = x
+        self.parent: dict[int, PlannedTile] = {}
+        self.uses: dict[int, list[tuple[int, tuple[PlannedLoop, ...]]]] = {}
+        self._lives()
+        for c in x.carried:
+            self._carry(c)
+        for c in x.carried:
+            t = self.root(c.tile)
+            t.last = max(t.last, c.loop.end)
+
+    def root(self, t: PlannedTile) -> PlannedTile:
+        """The buffer that a tile lies in."""
+        while id(t) in self.parent:
+            t = self.parent[id(t)]
+        return t
+
+    def join(self, into: PlannedTile, t: PlannedTile) -> None:
+        """One entry of both: the larger size, the union of the lives (3.9)."""
+        into, t = self.root(into), self.root(t)
+        if into is t:
+            return
+        self.parent[id(t)] = into
+        into.first = min((x for x in (into.first, t.first) if x >= 0), default=-1)
+        into.last = max(into.last, t.last)
+        for mark in ("carried", "loaded", "stored", "scalar", "unique", "asked"):
+            setattr(into, mark, max(getattr(into, mark), getattr(t, mark)))
+        into.values += t.values
+        self.uses.setdefault(id(into), []).extend(self.uses.get(id(t), ()))
+        if t.numel * t.bits > into.numel * into.bits:
+            into.shape, into.bits, into.spread = t.shape, t.bits, t.spread
+
+    def _lives(self) -> None:
+        """3.4: from the first write to the last use."""
+        for s in self.x.steps:
+            for t in s.writes:
+                t.first = s.at if t.first < 0 else t.first
+            for t in (*s.writes, *s.reads):
+                self.uses.setdefault(id(t), []).append((s.at, s.loops))
+        for t in self.x.tiles:
+            ends = (_end(t, at, loops) for at, loops in self.uses.get(id(t), ()))
+            t.last = max((t.first, t.last, *ends))
+            if t.unique:
+                t.first, t.last = 0, self.x.time + 1
+
+    def _carry(self, c: Carried) -> None:
+        """3.6: start, argument, next value and result are one buffer where none of them is needed beside another."""
+        if c.start is not None:
+            self._from(c, self.root(c.start))
+        t = self.root(c.tile)
+        t.carried = True
+        t.first = c.loop.begin if t.first < 0 else min(t.first, c.loop.begin)
+        t.last = max(t.last, c.loop.end)
+        if c.next is not None and self.root(c.next) is not t:
+            self._handed_back(c, t, self.root(c.next))
+
+    def _from(self, c: Carried, start: PlannedTile) -> None:
+        """The start is the buffer itself, unless somebody reads it later: then it is copied before the loop."""
+        if start is self.root(c.tile):
+            return
+        again = any(at > c.loop.begin for at, _ in self.uses.get(id(c.start), ()))
+        if start.space == c.tile.space and not again and not (start.carried and start.last > c.loop.end):
+            self.join(c.tile, start)
+            return
+        before = c.loop.begin - 1
+        c.tile.first = before if c.tile.first < 0 else min(c.tile.first, before)
+        start.last = max(start.last, before)
+
+    def _handed_back(self, c: Carried, t: PlannedTile, y: PlannedTile) -> None:
+        """The next value is made in the buffer itself, unless the old one is read after that."""
+        reads = (at for at, _ in self.uses.get(id(c.tile), ()) if c.loop.begin <= at <= c.loop.end)
+        if y.first >= c.loop.begin and y.space == t.space and not any(at > y.first for at in reads):
+            self.join(t, y)
+        else:
+            y.last = max(y.last, c.loop.end)
+
+
+def _end(t: PlannedTile, at: int, loops: tuple[PlannedLoop, ...]) -> int:
+    """3.5: a use in a loop that began after the first write counts to the loop's end."""
+    outer = next((loop.end for loop in loops if t.first < loop.begin), at)
+    return max(at, outer)
+
+
+class BufferPlan:
     """Of one program.
 
     mixed: it has products and vector work. copies: of a tile that a load or a store moves in a loop. alignment: space ->
@@ -29,16 +116,16 @@ class Plan:
         self.x, self.copies, self.alignment = x, copies, alignment
         self.mixed = x.spaces.has_dot
         self.pairs: set[tuple[int, int]] = set()
-        self.merging = Merging(x)
+        self.merging = BufferMerging(x)
         self._in_place()
         roots = (t for t in x.tiles if self.merging.root(t) is t and t.first >= 0)
         self.entries = [self._measured(t) for t in roots]
 
-    def root(self, t: Tile) -> Tile:
+    def root(self, t: PlannedTile) -> PlannedTile:
         """The buffer that a tile lies in."""
         return self.merging.root(t)
 
-    def inside(self, space: str) -> list[Tile]:
+    def inside(self, space: str) -> list[PlannedTile]:
         """Buffers of a space."""
         return [t for t in self.entries if t.space == space]
 
@@ -50,13 +137,13 @@ class Plan:
         """Where each slot of each buffer of a space begins, by identity of the buffer."""
         return addresses(self.inside(space), limit, self.pairs)
 
-    def _measured(self, t: Tile) -> Tile:
+    def _measured(self, t: PlannedTile) -> PlannedTile:
         """3.1, with its slots."""
         t.size = align(tile_size(t), self.alignment.get(t.space, 1))
         t.slots = max(self._slots(t), t.asked)
         return t
 
-    def _slots(self, t: Tile) -> int:
+    def _slots(self, t: PlannedTile) -> int:
         """4.1 to 4.6: in a loop, of what is loaded or stored; what a loop carries, and tiles from outside, once."""
         if (
             not t.loops
@@ -78,7 +165,7 @@ class Plan:
                 if not r.carried and r.first == s.at:
                     self._take_over(s, r, given)
 
-    def _take_over(self, s: Step, r: Tile, given: set[int]) -> None:
+    def _take_over(self, s: BufferStep, r: PlannedTile, given: set[int]) -> None:
         """The place of the first operand that dies, is large enough and passes. given: those that were taken."""
         for q in sorted((self.root(o) for o in s.over), key=lambda t: -t.first):
             if id(q) in given or not _gives(q, r, s.at):
@@ -91,7 +178,7 @@ class Plan:
             return
 
 
-def _gives(q: Tile, r: Tile, at: int) -> bool:
+def _gives(q: PlannedTile, r: PlannedTile, at: int) -> bool:
     """Whether an operand ends here and its buffer is large enough and of the same space."""
     ends = q is not r and not q.carried and q.first < at == q.last
     return ends and q.space == r.space and q.numel * q.bits >= r.numel * r.bits

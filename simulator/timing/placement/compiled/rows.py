@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ....interpreter.program_order.order import directions
 from ....ir.program import Op, Program, Value
 from ..memory_spaces import UB, MemorySpaces
-from .axes import Axes, Axis
+from .axes import Axis, AxisClasses
 
 WHOLE = ("custom", "alloc", "sync", "sub_vec_id", "histogram")  # operations with which nothing is cut
 
@@ -34,7 +34,7 @@ def shared_rows(spaces: MemorySpaces, asked: bool = True) -> SharedRows:
 
 
 def _shared(spaces: MemorySpaces) -> SharedRows:
-    axes, chosen = Axes(spaces.program), set[Axis]()
+    axes, chosen = AxisClasses(spaces.program), set[Axis]()
     leaves = list(_leaves(spaces))
     for v in leaves:
         axis = _choice(axes, v, chosen)
@@ -116,7 +116,7 @@ def _leaves(spaces: MemorySpaces) -> Iterator[Value]:
             yield from (v for v in sources if v.id in spaces.staged)
 
 
-def _choice(axes: Axes, v: Value, chosen: set[Axis]) -> int | None:
+def _choice(axes: AxisClasses, v: Value, chosen: set[Axis]) -> int | None:
     """5.3: an axis of even length that is nowhere reduced nor mixed; one that is cut already, else the outermost."""
     reduced, blocked = axes.groups
     named = [(k, axes.of(v, k)) for k, n in enumerate(v.shape) if n > 1 and n % 2 == 0]
@@ -124,7 +124,7 @@ def _choice(axes: Axes, v: Value, chosen: set[Axis]) -> int | None:
     return min(open_)[1] if open_ else None
 
 
-def _cut(axes: Axes, program: Program, chosen: set[Axis]) -> SharedRows:
+def _cut(axes: AxisClasses, program: Program, chosen: set[Axis]) -> SharedRows:
     """The axis of each value; nothing is cut if a value has two."""
     out: dict[int, int] = {}
     for v in _values(program):

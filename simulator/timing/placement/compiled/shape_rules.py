@@ -8,12 +8,12 @@ from __future__ import annotations
 from ....ir.program import Op
 from ..needs import INSERTION
 from . import scratch
-from .building import Builder
-from .tiles import BROADCAST, TILE, Tile
+from .building import StepBuilder
+from .tiles import BROADCAST, TILE, PlannedTile
 from .types import BOOL, BYTES, bits_of, element_of, summed_in
 
 
-def reduce(b: Builder, op: Op) -> None:
+def reduce(b: StepBuilder, op: Op) -> None:
     """In fp32 where fp16 and bf16 are summed; the result is cast back."""
     v, r = op.operand(0), op.results[0]
     element = element_of(v)
@@ -25,13 +25,13 @@ def reduce(b: Builder, op: Op) -> None:
     b.of[r.id] = out if used == element else _back(b, op, out, element)
 
 
-def _back(b: Builder, op: Op, out: Tile, element: str) -> Tile:
+def _back(b: StepBuilder, op: Op, out: PlannedTile, element: str) -> PlannedTile:
     narrow = b.tile(out.shape, element, TILE, op, op.results[0])
     b.step(op, [out], [narrow], over=[out])
     return narrow
 
 
-def arg_reduce(b: Builder, op: Op) -> None:
+def arg_reduce(b: StepBuilder, op: Op) -> None:
     """The value and where it is; along another axis with a copy of both."""
     v = op.operand(0)
     outs = [b.tile(b.shape(r) or (1,), element_of(r), TILE, op, r) for r in op.results]
@@ -40,7 +40,7 @@ def arg_reduce(b: Builder, op: Op) -> None:
     b.step(op, [b.tile_of(v)], outs, extra=extra)
 
 
-def scan(b: Builder, op: Op) -> None:
+def scan(b: StepBuilder, op: Op) -> None:
     """Sums and products have no scratch, maxima and minima a copy; fp16 and bf16 are added up in fp32."""
     v, r = op.operand(0), op.results[0]
     used = summed_in(f"cum{op.name}", element_of(v))
@@ -52,7 +52,7 @@ def scan(b: Builder, op: Op) -> None:
         b.of[r.id] = _back(b, op, out, element_of(r))
 
 
-def sort(b: Builder, op: Op) -> None:
+def sort(b: StepBuilder, op: Op) -> None:
     """Pairs of value and index, merged to and fro."""
     v = op.operand(0)
     element = element_of(v)
@@ -62,14 +62,14 @@ def sort(b: Builder, op: Op) -> None:
     b.step(op, [t], [b.result(op, r) for r in op.results], extra=extra)
 
 
-def gather(b: Builder, op: Op) -> None:
+def gather(b: StepBuilder, op: Op) -> None:
     """One copy of the indices, which may have to be written out first."""
     source, at = (b.tile_of(v) for v in op.args[:2])
     at = at or b.filled(op, op.operand(1))
     b.step(op, [source, at], [b.result(op, op.results[0])], extra=scratch.rounded(at.numel * at.bits))
 
 
-def cat(b: Builder, op: Op) -> None:
+def cat(b: StepBuilder, op: Op) -> None:
     """Parts side by side; the last axis of two single columns is an interleave. Bools go by way of fp16."""
     r = op.results[0]
     found = [b.tile_of(v) or b.filled(op, v) for v in op.args if v is not None]
@@ -80,7 +80,7 @@ def cat(b: Builder, op: Op) -> None:
     b.step(op, parts, [b.result(op, r)], extra=extra)
 
 
-def permute(b: Builder, op: Op) -> None:
+def permute(b: StepBuilder, op: Op) -> None:
     """Blocks of 32 bytes are turned; int64 has a buffer of its own for it, bools go by way of fp16."""
     v, r = op.operand(0), op.results[0]
     t = b.tile_of(v) or b.filled(op, v)
@@ -90,7 +90,7 @@ def permute(b: Builder, op: Op) -> None:
     b.step(op, [wide], [b.result(op, r)], extra=scratch.TRANSPOSE_BITS if turned and t.bits == 64 else 0)
 
 
-def insertion(b: Builder, op: Op) -> None:
+def insertion(b: StepBuilder, op: Op) -> None:
     """Into the tile itself, if nobody reads the old one later; else into a copy of it."""
     r, into = op.results[0], op.operand(0)
     old = b.tile_of(into) or b.filled(op, into)
@@ -102,7 +102,7 @@ def insertion(b: Builder, op: Op) -> None:
     b.step(op, [old, part], [b.of.get(r.id) or b.result(op, r)], extra=other_scratch(b, op))
 
 
-def other(b: Builder, op: Op) -> None:
+def other(b: StepBuilder, op: Op) -> None:
     """Any other operation: a buffer for each result, with what it says that it needs beside."""
     if op.kind == INSERTION:
         insertion(b, op)
@@ -113,12 +113,12 @@ def other(b: Builder, op: Op) -> None:
         b.step(op, found, outs, extra=other_scratch(b, op))
 
 
-def other_scratch(b: Builder, op: Op) -> int:
+def other_scratch(b: StepBuilder, op: Op) -> int:
     """Bits that an operation without a rule of its own takes beside its operands."""
     return 8 * b.needs.scratch.get(op.id, 0)
 
 
-def broadcast(b: Builder, op: Op) -> None:
+def broadcast(b: StepBuilder, op: Op) -> None:
     """A broadcast that is written out (7.2), with 10.4; bools by way of fp16."""
     r, source = op.results[0], op.operand(0)
     inner = b.tile_of(source)

@@ -9,8 +9,8 @@ from ....ir.program import Program, Value
 from ..memory_spaces import UB
 from ..slots import Slot
 from .building import arguments
-from .plan import Plan
-from .tiles import SPREAD, TILE, Tile
+from .plan import BufferPlan
+from .tiles import SPREAD, TILE, PlannedTile
 
 
 class Slots(NamedTuple):
@@ -26,13 +26,13 @@ class Slots(NamedTuple):
     sum_of: dict[int, Slot]
 
 
-def slots_of(plan: Plan) -> Slots:
+def slots_of(plan: BufferPlan) -> Slots:
     """A slot for each buffer, and one without bytes for what lowering asks for and the compiler has no buffer for."""
     x = plan.x
     by_tile = {id(t): _slot(t) for t in plan.entries}
     every = list(by_tile.values())
 
-    def of(t: Tile) -> Slot:
+    def of(t: PlannedTile) -> Slot:
         return by_tile[id(plan.root(t))]
 
     slot_of = {i: of(t) for i, t in {**x.of, **x.l0c}.items() if id(plan.root(t)) in by_tile}
@@ -51,7 +51,7 @@ def slots_of(plan: Plan) -> Slots:
     return Slots(every, by_tile, slot_of, scratch_of, spread_of, ub_copy, l1_copy, sum_of)
 
 
-def _slot(t: Tile) -> Slot:
+def _slot(t: PlannedTile) -> Slot:
     why = "second copy" if t.slots > 1 and t.why == TILE else SPREAD if t.spread else t.why
     label = t.label or ("" if t.values else f"{t.why} of {t.op.name or t.op.kind}")
     slot = Slot(
@@ -61,7 +61,7 @@ def _slot(t: Tile) -> Slot:
     return slot
 
 
-def _without_bytes(plan: Plan) -> Iterator[tuple[Value, str]]:
+def _without_bytes(plan: BufferPlan) -> Iterator[tuple[Value, str]]:
     """Values that an operation makes or a loop carries and that lowering gives a slot."""
     needs = plan.x.needs
     for made in needs.made.values():

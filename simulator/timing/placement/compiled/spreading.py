@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from ..memory_spaces import UB
-from .tiles import SCRATCH, Step, Tile
+from .tiles import SCRATCH, BufferStep, PlannedTile
 
 TRANSFERS = ("load", "store", "atomic", "dot", "move", "from_l1", "alloc")
 MIXING = (
@@ -25,7 +25,7 @@ MIXING = (
 )  # axes do not stay what they are
 
 
-def spread(steps: list[Step]) -> None:
+def spread(steps: list[BufferStep]) -> None:
     """Marks the axes of all tiles that lie in blocks because others do."""
     mixed = [[t for t in (*s.reads, *s.writes) if _padded(t)] for s in steps if _passes(s)]
     chains = [tiles for tiles in mixed if len(tiles) > 1]
@@ -34,15 +34,15 @@ def spread(steps: list[Step]) -> None:
         changed = any([_joined(a, b) for tiles in chains for a, b in permutations(tiles, 2)])
 
 
-def _passes(s: Step) -> bool:
+def _passes(s: BufferStep) -> bool:
     return s.op.kind not in TRANSFERS and s.op.kind not in MIXING
 
 
-def _padded(t: Tile) -> bool:
+def _padded(t: PlannedTile) -> bool:
     return t.space == UB and t.why != SCRATCH
 
 
-def _joined(a: Tile, b: Tile) -> bool:
+def _joined(a: PlannedTile, b: PlannedTile) -> bool:
     """Gives b the paddings of a; whether that is news."""
     axes = _axes(a.shape, b.shape)
     more = {axes[k] for k in a.spread if k in axes} - b.spread

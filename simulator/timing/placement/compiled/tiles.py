@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ....ir.program import Op, Value
-from ..memory_spaces import UB
+from ..accumulator_inits import BT
+from ..layouts import BLOCK_BYTES, accumulator_bytes, align, fractal_bytes, table_bytes
+from ..memory_spaces import L0C, UB
 
 # Why a buffer is there.
 TILE = "tile"
@@ -25,7 +27,7 @@ EXPLICIT = "buffer"
 
 
 @dataclass(eq=False)
-class Tile:
+class PlannedTile:
     """One buffer. element: its type by name; bits: of one element. slots: how often it is there; asked: by the kernel.
 
     values: of the program, that lie in it. loaded, stored: a load fills it, a store empties it. scalar: scalar code touches
@@ -43,7 +45,7 @@ class Tile:
     slots: int = 1
     asked: int = 1
     values: list[Value] = field(default_factory=list)
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[PlannedLoop, ...] = ()
     loaded: bool = False
     stored: bool = False
     scalar: bool = False
@@ -66,7 +68,7 @@ class Tile:
 
 
 @dataclass(eq=False)
-class Loop:
+class PlannedLoop:
     """A loop that stays one. begin, end: its times."""
 
     op: Op
@@ -74,21 +76,45 @@ class Loop:
     end: int = -1
 
 
-class Step(NamedTuple):
+class BufferStep(NamedTuple):
     """One operation of the unit at one time. over: operands whose buffer the result may take (3.10)."""
 
     at: int
     op: Op
-    reads: tuple[Tile, ...]
-    writes: tuple[Tile, ...]
-    over: tuple[Tile, ...]
-    loops: tuple[Loop, ...]
+    reads: tuple[PlannedTile, ...]
+    writes: tuple[PlannedTile, ...]
+    over: tuple[PlannedTile, ...]
+    loops: tuple[PlannedLoop, ...]
 
 
 class Carried(NamedTuple):
     """What a loop carries: what it starts from, its argument and result, and what the body hands back."""
 
-    loop: Loop
-    start: Tile | None
-    tile: Tile
-    next: Tile | None
+    loop: PlannedLoop
+    start: PlannedTile | None
+    tile: PlannedTile
+    next: PlannedTile | None
+
+
+BLOCK_BITS = 8 * BLOCK_BYTES
+
+
+def tile_size(t: PlannedTile) -> int:
+    """Bytes, not aligned yet. Outside of UB the layout is that of the Cube."""
+    if t.space == UB:
+        return -(-spread_bits(t.shape, t.bits, t.spread) // 8)
+    measure = {L0C: accumulator_bytes, BT: table_bytes}.get(t.space, fractal_bytes)
+    return max((measure(v) for v in t.values), default=0)
+
+
+def spread_bits(shape: tuple[int, ...], bits: int, spread: frozenset[int]) -> int:
+    """Bits of a tile in UB. spread: axes along which each element, or row behind it, begins at a block of 32 bytes.
+
+    Contiguous axes are merged, so rows of a whole tile are not padded (9.2); an element of a spread last axis takes a block.
+    """
+    stride = bits
+    for axis in reversed(range(len(shape))):
+        if axis in spread and shape[axis] > 1:
+            stride = align(stride, BLOCK_BITS)
+        stride *= shape[axis]
+    return stride

@@ -7,12 +7,12 @@ from ..accumulator_inits import BT
 from ..allocation.extra_slots import BIAS_IN_L1
 from ..memory_spaces import FIXP, L0C, L1, UB, VIEW
 from . import scratch
-from .building import Builder
-from .tiles import FOR_CUBE, FROM_CUBE, TILE, Tile
+from .building import StepBuilder
+from .tiles import FOR_CUBE, FROM_CUBE, TILE, PlannedTile
 from .types import element_of
 
 
-def load(b: Builder, op: Op) -> None:
+def load(b: StepBuilder, op: Op) -> None:
     """Filled by MTE2; a mask of elements is a select afterwards (8.1)."""
     r = op.results[0]
     space = b.spaces.space_of(r)
@@ -25,7 +25,7 @@ def load(b: Builder, op: Op) -> None:
         b.step(op, [t, mask], [t], extra=scratch.BLOCK_BITS)
 
 
-def _loaded(b: Builder, op: Op, r: Value, space: str) -> Tile:
+def _loaded(b: StepBuilder, op: Op, r: Value, space: str) -> PlannedTile:
     if r.id not in b.of:
         b.of[r.id] = b.tile(b.shape(r) if space == UB else r.shape, element_of(r), TILE, op, r, space)
     t = b.of[r.id]
@@ -40,7 +40,7 @@ def _loaded(b: Builder, op: Op, r: Value, space: str) -> Tile:
     return t
 
 
-def store(b: Builder, op: Op) -> None:
+def store(b: StepBuilder, op: Op) -> None:
     """Emptied by MTE3; a formula is written out first. What an atomic gives back is loaded."""
     v, mask = op.args[1], b.tile_of(op.args[2]) if len(op.args) > 2 else None
     t = b.tile_of(v)
@@ -58,7 +58,7 @@ def store(b: Builder, op: Op) -> None:
         b.step(op, [], [r])
 
 
-def _leaves_in_blocks(b: Builder, op: Op, t: Tile) -> None:
+def _leaves_in_blocks(b: StepBuilder, op: Op, t: PlannedTile) -> None:
     """9.4, 9.5: elements that lie apart in GM leave from a block each; the Vector unit spreads those that came in rows."""
     t.spread |= {len(t.shape) - 1}
     landed = b.rules.blocks.landing
@@ -66,7 +66,7 @@ def _leaves_in_blocks(b: Builder, op: Op, t: Tile) -> None:
         b.spread_of[op.id] = t
 
 
-def dot(b: Builder, op: Op) -> None:
+def dot(b: StepBuilder, op: Op) -> None:
     """Operands in L1, the sum in L0C, which keeps what it starts from if that lies there (5.8)."""
     operands = [_operand(b, op, i, v) for i, v in enumerate(op.args[:2]) if v is not None]
     r, start = op.results[0], b.tile_of(op.args[2])
@@ -86,7 +86,7 @@ def dot(b: Builder, op: Op) -> None:
         from_l0c(b, op, r)
 
 
-def _operand(b: Builder, op: Op, i: int, v: Value) -> Tile | None:
+def _operand(b: StepBuilder, op: Op, i: int, v: Value) -> PlannedTile | None:
     """What the Cube reads; a tile of the Vector unit goes to L1 first."""
     source = b.spaces.source(v)
     t = b.tile_of(source)
@@ -101,7 +101,7 @@ def _operand(b: Builder, op: Op, i: int, v: Value) -> Tile | None:
     return staged
 
 
-def _added(b: Builder, op: Op, r: Value, start: Tile | None) -> None:
+def _added(b: StepBuilder, op: Op, r: Value, start: PlannedTile | None) -> None:
     """A sum that starts from a tile of UB: the product comes there by way of GM and is added (5.7)."""
     fresh = _in_ub(b, op, r)
     b.step(op, [], [fresh])
@@ -110,7 +110,7 @@ def _added(b: Builder, op: Op, r: Value, start: Tile | None) -> None:
     b.of[r.id] = b.sums[r.id] = total
 
 
-def from_l0c(b: Builder, op: Op, r: Value) -> None:
+def from_l0c(b: StepBuilder, op: Op, r: Value) -> None:
     """A product that the Vector unit reads: a buffer of UB like any other (5.7)."""
     fresh = _in_ub(b, op, r)
     if r.id in b.of:
@@ -119,7 +119,7 @@ def from_l0c(b: Builder, op: Op, r: Value) -> None:
     b.of[r.id] = fresh
 
 
-def _in_ub(b: Builder, op: Op, r: Value) -> Tile:
+def _in_ub(b: StepBuilder, op: Op, r: Value) -> PlannedTile:
     fresh = b.to_ub[r.id] = b.tile(b.shape(r), element_of(r), FROM_CUBE, op, r)
     fresh.loaded = True
     return fresh

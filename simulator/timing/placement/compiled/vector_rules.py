@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from ....ir.program import Op, Value
 from . import scratch
-from .building import BOOL_CAST_BITS, Builder, Tiles
-from .tiles import COMPARED, INDICES, WIDENED, Tile
+from .building import BOOL_CAST_BITS, StepBuilder, Tiles
+from .tiles import COMPARED, INDICES, WIDENED, PlannedTile
 from .types import BOOL, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
 
 BLOCK = scratch.BLOCK_BITS
 
 
-def arange(b: Builder, op: Op) -> None:
+def arange(b: StepBuilder, op: Op) -> None:
     """Indices that somebody reads as elements."""
     b.step(op, [], [b.result(op, op.results[0], INDICES)])
 
 
-def elementwise(b: Builder, op: Op) -> None:
+def elementwise(b: StepBuilder, op: Op) -> None:
     """One, two or three operands, in the type that the unit has."""
     r = op.results[0]
     found, extra = b.operands(op.args)
@@ -40,7 +40,7 @@ def elementwise(b: Builder, op: Op) -> None:
         b.step(op, wide, [b.result(op, r)], over=wide, extra=extra + BLOCK * alone)
 
 
-def _xor(b: Builder, op: Op, operands: Tiles) -> None:
+def _xor(b: StepBuilder, op: Op, operands: Tiles) -> None:
     """`not(a and b) and (a or b)`."""
     r = op.results[0]
     both, either = (b.tile(b.shape(r), element_of(r), WIDENED, op) for _ in range(2))
@@ -49,7 +49,7 @@ def _xor(b: Builder, op: Op, operands: Tiles) -> None:
     b.step(op, [both, either], [b.result(op, r)], over=[both, either])
 
 
-def compare(b: Builder, op: Op) -> None:
+def compare(b: StepBuilder, op: Op) -> None:
     """An order of signed int32 is a maximum and an equality; unsigned ones are compared by scalar code (11.2)."""
     r, v = op.results[0], op.operand(0)
     found, extra = b.operands(op.args)
@@ -72,7 +72,7 @@ def _scalar(tiles: Tiles) -> None:
             t.scalar = True
 
 
-def select(b: Builder, op: Op) -> None:
+def select(b: StepBuilder, op: Op) -> None:
     """10.6; bools are selected by way of fp16."""
     r = op.results[0]
     found, extra = b.operands(op.args)
@@ -86,7 +86,7 @@ def select(b: Builder, op: Op) -> None:
     b.step(op, [chosen], [b.result(op, r)], over=[chosen])
 
 
-def cast(b: Builder, op: Op) -> None:
+def cast(b: StepBuilder, op: Op) -> None:
     """One that widens what was loaded is made where it is first read, so that the loaded tile is what waits."""
     r, v = op.results[0], op.operand(0)
     made = b.definitions.of(v)
@@ -96,7 +96,7 @@ def cast(b: Builder, op: Op) -> None:
         cast_now(b, op)
 
 
-def cast_now(b: Builder, op: Op) -> None:
+def cast_now(b: StepBuilder, op: Op) -> None:
     """The cast, by way of another type where the unit has no straight one."""
     r, v = op.results[0], op.operand(0)
     before = _undone(b, op)
@@ -118,21 +118,21 @@ def cast_now(b: Builder, op: Op) -> None:
     b.step(op, [t], [out], over=[t] if narrows else [], extra=_cast_scratch(b, v, source, target, middle))
 
 
-def _undone(b: Builder, op: Op) -> Tile | None:
+def _undone(b: StepBuilder, op: Op) -> PlannedTile | None:
     """What an earlier cast started from, if this one takes it back."""
     r, before = op.results[0], b.definitions.of(op.operand(0))
     same = before is not None and before.kind == "cast" and before.operand(0).dtype == r.dtype
     return b.tile_of(before.operand(0)) if before is not None and same and r.dtype.is_floating() else None
 
 
-def _to_bool(b: Builder, op: Op, r: Value, t: Tile | None) -> None:
+def _to_bool(b: StepBuilder, op: Op, r: Value, t: PlannedTile | None) -> None:
     """Equal to zero, then not."""
     equal = b.tile(b.shape(r), BOOL, COMPARED, op)
     b.step(op, [t], [equal])
     b.step(op, [equal], [b.result(op, r)], over=[equal])
 
 
-def _cast_scratch(b: Builder, v: Value, source: str, target: str, middle: str) -> int:
+def _cast_scratch(b: StepBuilder, v: Value, source: str, target: str, middle: str) -> int:
     """10.5."""
     if source == BOOL:
         return 0 if middle else BOOL_CAST_BITS

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.placement.compiled import scratch
-from ascendtile.simulator.timing.placement.compiled.sizes import spread_bits
+from ascendtile.simulator.timing.placement.compiled.tiles import spread_bits
 
 KIB = 1024
 

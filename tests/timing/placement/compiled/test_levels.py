@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.placement.compiled.levels import addresses, figure, in_order
-from ascendtile.simulator.timing.placement.compiled.tiles import TILE, Loop, Tile
+from ascendtile.simulator.timing.placement.compiled.tiles import TILE, PlannedLoop, PlannedTile
 
 BLOCK = 32
-LOOPS = (Loop(SimpleNamespace(), 0, 9), Loop(SimpleNamespace(), 0, 9))  # type: ignore[arg-type]
+LOOPS = (PlannedLoop(SimpleNamespace(), 0, 9), PlannedLoop(SimpleNamespace(), 0, 9))  # type: ignore[arg-type]
 
 
-def buffer(blocks: int, first: int, length: int = 0, slots: int = 1, **more: Any) -> Tile:
-    t = Tile((blocks * BLOCK,), "int8", 8, TILE, SimpleNamespace(), **more)  # type: ignore[arg-type]
+def buffer(blocks: int, first: int, length: int = 0, slots: int = 1, **more: Any) -> PlannedTile:
+    t = PlannedTile((blocks * BLOCK,), "int8", 8, TILE, SimpleNamespace(), **more)  # type: ignore[arg-type]
     t.size, t.first, t.last, t.slots = blocks * BLOCK, first, first + length, slots
     return t
 
 
 @st.composite
-def buffers(draw: st.DrawFn) -> list[Tile]:
+def buffers(draw: st.DrawFn) -> list[PlannedTile]:
     small = st.integers(0, 9)
     loops = st.sampled_from([(), LOOPS[:1], LOOPS[1:]])
     return [
@@ -37,16 +37,16 @@ def buffers(draw: st.DrawFn) -> list[Tile]:
     ]  # fmt: skip
 
 
-def side_by_side(tiles: list[Tile]) -> int:
+def side_by_side(tiles: list[PlannedTile]) -> int:
     return sum(t.size * t.slots for t in tiles)
 
 
-def most_alive(tiles: list[Tile]) -> int:
+def most_alive(tiles: list[PlannedTile]) -> int:
     times = range(max(t.last for t in tiles) + 1)
     return max(sum(t.size * t.slots for t in tiles if t.first <= at <= t.last) for at in times)
 
 
-def held(tiles: list[Tile], places: dict[int, tuple[int, ...]]) -> np.ndarray:
+def held(tiles: list[PlannedTile], places: dict[int, tuple[int, ...]]) -> np.ndarray:
     """How many buffers hold each byte at each time, byte by byte."""
     top = max(at + t.size for t in tiles for at in places[id(t)])
     out = np.zeros((max(t.last for t in tiles) + 1, top), np.int64)
@@ -57,7 +57,7 @@ def held(tiles: list[Tile], places: dict[int, tuple[int, ...]]) -> np.ndarray:
 
 
 @given(buffers(), st.floats(0, 1))
-def test_no_byte_holds_two_buffers_at_one_time(tiles: list[Tile], part: float) -> None:
+def test_no_byte_holds_two_buffers_at_one_time(tiles: list[PlannedTile], part: float) -> None:
     limit = int(most_alive(tiles) + part * (side_by_side(tiles) - most_alive(tiles)))
     places = addresses(tiles, limit)
     assert [len(places[id(t)]) for t in tiles] == [t.slots for t in tiles]
@@ -65,18 +65,20 @@ def test_no_byte_holds_two_buffers_at_one_time(tiles: list[Tile], part: float) -
 
 
 @given(buffers())
-def test_a_figure_lies_between_what_is_alive_at_once_and_side_by_side(tiles: list[Tile]) -> None:
+def test_a_figure_lies_between_what_is_alive_at_once_and_side_by_side(tiles: list[PlannedTile]) -> None:
     assert most_alive(tiles) <= figure(tiles) <= side_by_side(tiles)
 
 
 @given(buffers(), st.integers(0, 200))
-def test_what_the_figure_fits_in_is_placed_within_it(tiles: list[Tile], more: int) -> None:
+def test_what_the_figure_fits_in_is_placed_within_it(tiles: list[PlannedTile], more: int) -> None:
     limit = figure(tiles) + more * BLOCK
     assert held(tiles, addresses(tiles, limit)).shape[1] <= limit
 
 
 @given(buffers())
-def test_with_room_for_all_nothing_shares_bytes_and_copies_follow_each_other(tiles: list[Tile]) -> None:
+def test_with_room_for_all_nothing_shares_bytes_and_copies_follow_each_other(
+    tiles: list[PlannedTile],
+) -> None:
     places = addresses(tiles, side_by_side(tiles))
     spans = sorted((at, at + t.size) for t in tiles for at in places[id(t)])
     assert all(a[1] == b[0] for a, b in pairwise(spans))

@@ -5,6 +5,7 @@ Rewrites: AscendNPU-IR, lib/Dialect/HFusion/Transforms/Normalize.cpp. Scratch: l
 
 from __future__ import annotations
 
+from ....ir.operations import Scratch, operation
 from ....ir.program import Op, Value
 from . import scratch
 from .building import BOOL_CAST_BITS, StepBuilder, Tiles
@@ -31,13 +32,29 @@ def elementwise(b: StepBuilder, op: Op) -> None:
         b.step(op, wide, [t], over=wide, extra=extra)
         out = b.result(op, r)
         b.step(op, [t], [out], over=[t] if out.bits <= t.bits else [])
-    elif op.name == "xor":
+    elif op.name == "xor" and not _flipped(b, op):
         _xor(b, op, wide)
     elif op.name == "umulhi":
         b.step(op, wide, [b.result(op, r)], extra=scratch.wide_product(b.shape(r)))
     else:
         alone = op.name in ("sub", "div") and any(t is None for t in found)
-        b.step(op, wide, [b.result(op, r)], over=wide, extra=extra + BLOCK * alone)
+        b.step(op, wide, [b.result(op, r)], over=wide, extra=extra + BLOCK * alone + _stated(b, op))
+
+
+def _stated(b: StepBuilder, op: Op) -> int:
+    """Bits of scratch by the table, of an operation that the compiler does not know: one of the user's own."""
+    return 8 * b.needs.scratch.get(op.id, 0) if Scratch.SCALARS in operation(op).scratch else 0
+
+
+def _flipped(b: StepBuilder, op: Op) -> bool:
+    """Whether it is `~x`, one `not`."""
+    known = b.definitions
+    sources = (known.scalar_source(v) for v in op.args if v is not None)
+    made = (known.of(v) for v in sources if v is not None)
+    return any(
+        o is not None and o.kind == "const" and (o.attrs["value"] == -1 or o.attrs["value"] is True)
+        for o in made
+    )
 
 
 def _xor(b: StepBuilder, op: Op, operands: Tiles) -> None:

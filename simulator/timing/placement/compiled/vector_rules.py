@@ -13,6 +13,7 @@ from .tiles import COMPARED, INDICES, WIDENED, PlannedTile
 from .types import BOOL, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
 
 BLOCK = scratch.BLOCK_BITS
+WITH_SCALAR = ("sub", "div")  # a block of scratch beside a scalar operand (10.3)
 
 
 def arange(b: StepBuilder, op: Op) -> None:
@@ -37,13 +38,14 @@ def elementwise(b: StepBuilder, op: Op) -> None:
     elif op.name == "umulhi":
         b.step(op, wide, [b.result(op, r)], extra=scratch.wide_product(b.shape(r)))
     else:
-        alone = op.name in ("sub", "div") and any(t is None for t in found)
+        alone = op.name in WITH_SCALAR and any(t is None for t in found)
         b.step(op, wide, [b.result(op, r)], over=wide, extra=extra + BLOCK * alone + _stated(b, op))
 
 
 def _stated(b: StepBuilder, op: Op) -> int:
     """Bits of scratch by the table, of an operation that the compiler does not know: one of the user's own."""
-    return 8 * b.needs.scratch.get(op.id, 0) if Scratch.SCALARS in operation(op).scratch else 0
+    unknown = op.name not in WITH_SCALAR and Scratch.SCALARS in operation(op).scratch
+    return 8 * b.needs.scratch.get(op.id, 0) if unknown else 0
 
 
 def _flipped(b: StepBuilder, op: Op) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from .device_checks import check_options
+from .device_checks import RELEASES, check_options
 from .errors import UsageError
 from .precision.numeric_switches import check_numerics
 from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
 TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
-USUAL_RELEASE = "9.0"  # of triton-ascend
+USUAL_RELEASE = RELEASES[0]  # of triton-ascend
 CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
 
 
@@ -136,21 +135,6 @@ def device(
     chosen = load_product(product or base.product, overrides=overrides or {})
     with using(replace(base, product=chosen, **options)) as made:
         yield made
-
-
-def _signature() -> inspect.Signature:
-    """What `device` takes, option by option, for `help` and for tools that ask."""
-    named = [
-        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None if n == "numerics" else f.default)
-        for n, f in Device.__dataclass_fields__.items()
-        if n != "product"
-    ]
-    first = inspect.Parameter("product", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    last = inspect.Parameter("overrides", inspect.Parameter.KEYWORD_ONLY, default=None)
-    return inspect.Signature([first, *named, last])
-
-
-device.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 @contextmanager

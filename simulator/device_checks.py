@@ -29,10 +29,12 @@ def _base_tile(x: Any) -> bool:
     return x is None or (isinstance(x, tuple | list) and len(x) == 3 and all(_integer(n, 1) for n in x))
 
 
+RELEASES = ("9.0", "8.5")  # of triton-ascend, the usual one first
+
 # Option -> (whether a value is legal, the rule in words).
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "compiler": (lambda x: x in (None, "triton-ascend", "ascendc"), "'triton-ascend', 'ascendc' or None"),
-    "compiler_version": (lambda x: x in ("9.0", "8.5"), "'9.0' or '8.5'"),
+    "compiler_version": (lambda x: x in RELEASES, " or ".join(map(repr, RELEASES))),
     "multibuffer": (
         lambda x: _integer(x, 1, MOST_COPIES),
         f"a number of copies from 1 to {MOST_COPIES}",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
+from ...simulator.device import USUAL_RELEASE
 from ...simulator.errors import UsageError
 from ...simulator.precision.numeric_switches import SWITCHES
 from ...simulator.record.run import Run
@@ -17,7 +18,12 @@ from .texts import clean
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
 SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
-USUAL = {"cube_math_type": "KEEP_DTYPE", "compiler_version": "9.0", "seed": 0, "distribution": "normal"}
+USUAL = {
+    "cube_math_type": "KEEP_DTYPE",
+    "compiler_version": USUAL_RELEASE,
+    "seed": 0,
+    "distribution": "normal",
+}
 
 
 def repeat_command(run: Run) -> str | None:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ..call import Call
-from ..device import TRITON_ASCEND
+from ..device import TRITON_ASCEND, USUAL_RELEASE
 from ..errors import AscendtileError, BufferOverflowError
 from ..ir.passes.split_cores import SUB_VECTOR_CORES
 from ..ir.program import Program
@@ -150,7 +150,7 @@ def _other_ways(call: Call) -> Iterator[str]:
     for n in islice(fewer, 1):
         yield f"multibuffer {n if n > 1 else 'off'}"
     if device.author == TRITON_ASCEND and device.compiler_version == "8.5":
-        newer = replace(call, device=replace(device, compiler_version="9.0"))
+        newer = replace(call, device=replace(device, compiler_version=USUAL_RELEASE))
         if _fits(newer, {}):
             yield "a compiler that tries again after an overflow, compiler_version 9.0"
 

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import math
 
+from ..layouts import align
+
 BLOCK_BITS = 256
 REPEAT_BITS = 2048
 SUM_LIKE = ("sum", "max", "min")
-
-
 TRANSPOSE_BITS = 4096 * 8  # 10.9, of int64
 
 
 def elements(shape: tuple[int, ...]) -> int:
     return math.prod(shape)
-
-
-def up(n: int, to: int) -> int:
-    """n rounded up to a multiple."""
-    return -(-n // to) * to
 
 
 def reduction(name: str, element: str, bits: int, shape: tuple[int, ...], axis: int) -> int:
@@ -69,7 +64,7 @@ def _middle(shape: tuple[int, ...], block: int) -> int:
         m *= 2
     k = m.bit_length() - 1 + s1 - m
     if k <= s0:
-        return max(s0 * s1 * s2, m // 2 * s0 * up(s2, block))
+        return max(s0 * s1 * s2, m // 2 * s0 * align(s2, block))
     return max(s1 * s2, m // 2 * s2)
 
 
@@ -81,7 +76,7 @@ def arg_reduction(bits: int, shape: tuple[int, ...], axis: int) -> int:
 def inlined_column(shape: tuple[int, ...], bits: int) -> int:
     """10.3: an operand of one column, each element of which is spread over a block."""
     rows = elements(shape[:-1])
-    return BLOCK_BITS if rows == 1 else up(rows, 8) * BLOCK_BITS
+    return BLOCK_BITS if rows == 1 else align(rows, 8) * BLOCK_BITS
 
 
 def broadcast(source: tuple[int, ...], shape: tuple[int, ...], bits: int) -> int:
@@ -93,7 +88,7 @@ def broadcast(source: tuple[int, ...], shape: tuple[int, ...], bits: int) -> int
     rows, row = elements(shape[:-1]), shape[-1]
     if axes == [len(shape) - 1]:
         return _last_axis(rows, row, block, bits) * bits
-    return rows * up(row, block) * bits if axes[0] == 0 and row % block else 0
+    return rows * align(row, block) * bits if axes[0] == 0 and row % block else 0
 
 
 def _last_axis(rows: int, row: int, block: int, bits: int) -> int:
@@ -101,8 +96,8 @@ def _last_axis(rows: int, row: int, block: int, bits: int) -> int:
     if bits == 64:
         return 0
     if row % block:
-        return up(rows, 8) * up(row, block)
-    return 0 if rows % 8 == 0 and row == block else up(rows, 8) * block
+        return align(rows, 8) * align(row, block)
+    return 0 if rows % 8 == 0 and row == block else align(rows, 8) * block
 
 
 def truncation(shape: tuple[int, ...], bits: int) -> int:
@@ -112,13 +107,13 @@ def truncation(shape: tuple[int, ...], bits: int) -> int:
 
 def rounded(bits: int) -> int:
     """Up to a block."""
-    return up(bits, BLOCK_BITS)
+    return align(bits, BLOCK_BITS)
 
 
 def interleave(n: int, bits: int) -> int:
     """10.7: of two tiles of n elements."""
     block = BLOCK_BITS // bits
-    return (up(n, 8) * block + up(2 * n, block)) * bits
+    return (align(n, 8) * block + align(2 * n, block)) * bits
 
 
 def sort(row: int, bits: int, indices: bool, descending: bool) -> int:
@@ -127,7 +122,7 @@ def sort(row: int, bits: int, indices: bool, descending: bool) -> int:
     Rows are up to 32 elements (9.6).
     """
     rows = (8 if indices else 10) if bits < 32 else (4 if indices else 5)
-    return (rows + (not descending)) * up(row, 32) * bits
+    return (rows + (not descending)) * align(row, 32) * bits
 
 
 def wide_product(shape: tuple[int, ...]) -> int:

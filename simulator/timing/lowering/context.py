@@ -143,6 +143,7 @@ class LoweringPlan:
         self.spaces = spaces
         self.definitions = spaces.definitions
         self.placement = placement
+        self.stage_of = placement.stage_of
         self.wiring = wiring
         self.hf32 = hf32
         self.l0_tile = l0_tile

@@ -12,6 +12,7 @@ from .layouts import TILE, tile_bytes
 from .lifetimes import Lifetimes
 from .memory_spaces import FIXP, UB, VIEW, MemorySpaces
 from .scratch import scratch_bytes
+from .stages import Stages, find_stages
 
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 LOOPS = ("for", "while")
@@ -99,6 +100,11 @@ class Needs:
                     if root is not None:
                         found[root.id] = self.lives.at[op.id]
         return found.get(v.id, -1)
+
+    @functools.cached_property
+    def stages(self) -> dict[int, Stages]:
+        """Loops whose stages may run several iterations ahead of each other."""
+        return find_stages(self.spaces)
 
     @functools.cached_property
     def names(self) -> dict[int, str]:

@@ -12,6 +12,7 @@ from ..layouts import accumulator_bytes, align, fractal_bytes, table_bytes, tile
 from ..memory_spaces import L0C, L1, UB
 from ..needs import Needs
 from ..slots import Slot
+from ..stages import Stages
 from ..strides import BlockByBlock
 
 MANY = 2**31  # copies: as many as are asked for
@@ -23,6 +24,7 @@ class Choice(NamedTuple):
     copies: of tiles that are loaded or stored in a loop; most: buffer -> the most copies that its tiles may have.
     blocks: what moves element by element. banks: period and span of UB's banks, if tiles that are read together are to keep
     apart there. sub_blocks: whether the compiler cuts tiles in two for the Vector cores of a core.
+    tiles: iterations of a mixed loop that are under way at once, if its stages may run apart (stages.py).
     """
 
     copies: int
@@ -31,6 +33,7 @@ class Choice(NamedTuple):
     banks: tuple[int, int] | None = None
     most: Mapping[str, int] = MappingProxyType({})
     sub_blocks: bool = True
+    tiles: int = 1
 
     def most_in(self, space: str) -> int:
         """The most copies of a tile; a table has one."""
@@ -96,6 +99,10 @@ class Allocation:
         for v in values:
             slot.values.append(v)
             self.slot_of[v.id] = slot
+
+    def stages(self, loop: int) -> Stages | None:
+        """Those of a loop that run apart."""
+        return self.needs.stages.get(loop) if self.choice.tiles > 1 else None
 
     def copies(self, loop: Op) -> int:
         """Of a tile that is loaded or stored in a loop: what its hint or else the launch asks for."""

@@ -11,6 +11,7 @@ from .allocate import Limits, Placement, place
 from .allocation.context import Choice
 from .memory_spaces import L1, UB
 from .needs import Needs
+from .shared_rows.rows import shared_rows
 
 WHY = {
     UB: "in a kernel with products the vendor's compiler gives copies to L1 only unless told otherwise "
@@ -23,8 +24,13 @@ WHY = {
 def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
     """As `place`, with the largest numbers of copies that fit, which the notes tell if they are not those asked for.
 
+    The two Vector cores of a program share its rows.
+
     Raises `BufferOverflowError` when not even one copy of each tile fits.
     """
+    rows, why = shared_rows(needs.spaces, choice.sub_blocks, compiled=False)
+    if rows:
+        needs = needs.halved(rows)
     asked = most_copies(needs.program, choice.copies)
     given = {UB: asked, L1: asked}
     refused: dict[str, BufferOverflowError] = {}
@@ -37,8 +43,9 @@ def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) 
             given[e.space] -= 1
             refused[e.space] = e
         else:
-            notes = (_note(space, asked, given[space], e) for space, e in refused.items())
-            return found._replace(notes=(*found.notes, *notes))
+            notes = [_note(space, asked, given[space], e) for space, e in refused.items()]
+            notes += [f"one Vector core works: {why}"] if why else []
+            return found._replace(notes=(*found.notes, *notes), rows=rows)
 
 
 def most_copies(program: Program, copies: int) -> int:

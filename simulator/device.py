@@ -29,7 +29,7 @@ class Device:
     compiler: who makes the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for
     what an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
     "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
-    bind_sub_block: whether the compiler cuts the tiles of a program with products in two, for both Vector cores of a core.
+    bind_sub_block: whether both Vector cores of a core share the rows of a program with products, whoever makes its code.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
     multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.

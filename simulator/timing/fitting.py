@@ -61,7 +61,7 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
-    pair = device.bind_sub_block and device.product.aiv_per_aic == SUB_VECTOR_CORES
+    pair = device.bind_sub_block if device.product.aiv_per_aic == SUB_VECTOR_CORES else None
     own = copies or device.multibuffer, device.multibuffer_l0c
     choice = Choice(*own, blocks, banks, sub_blocks=pair, tiles=_tiles(device))
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))

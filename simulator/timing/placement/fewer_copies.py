@@ -11,6 +11,7 @@ from .allocate import Limits, Placement, place
 from .allocation.context import Choice
 from .memory_spaces import L0C, L1, UB
 from .needs import Needs
+from .shared_rows.rows import shared_rows
 
 WHY = {
     UB: "in a kernel with products the vendor's compiler gives copies to L1 only unless told otherwise "
@@ -24,8 +25,17 @@ def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) 
     """As `place`, with the largest numbers of copies that fit, which the notes tell if they are not those asked for.
 
     Where the stages of a loop can run apart, as many of its iterations are under way as fit, up to `choice.tiles`.
+    The two Vector cores of a program share its rows.
     Raises `BufferOverflowError` when not even one copy of each tile fits.
     """
+    rows, why = shared_rows(needs.spaces, choice.sub_blocks, compiled=False)
+    notes = (f"one Vector core works: {why}",) if why else ()
+    found = _in_stages(needs.halved(rows) if rows else needs, choice, limits, device)
+    return found._replace(notes=(*found.notes, *notes), rows=rows)
+
+
+def _in_stages(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
+    """With as many iterations under way as fit."""
     tiles = choice.tiles if needs.stages else 1
     while tiles > 1:
         try:

@@ -29,7 +29,8 @@ def spread(a: Allocation, op: Op) -> None:
     root = None if v is None else a.definitions.root(v)
     if root is not None and (root.id in blocks.landing or _from_cube(a, root)):
         return
-    size = align(blocks.leaving[op.id], a.alignment[UB])
+    size = blocks.leaving[op.id] if v is None else a.of_one_core(v, blocks.leaving[op.id])
+    size = align(size, a.alignment[UB])
     slot = a.spread_of[op.id] = Slot(
         [], at, at, size, label=f"blocks of strided {op.kind}", why="stride padding"
     )

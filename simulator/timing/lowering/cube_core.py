@@ -152,12 +152,11 @@ class CubeLowering:
         """
         context, workspace, (sent, read) = self.context, self.plan.workspace(op), legs
         hop = context.copy_of(workspace, workspace.loop)[0][:1]  # copies of it alternate in a loop
-        half = self.plan.is_shared(v, sent.pipe)
-        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads, half=half)
+        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
         grade = grade_of(self.plan.product, (CROSS_CORE_SYNC,))
         known = sent.latency + self.plan.cross_core_cycles
         self._tile_moved(op, v, size, sent._replace(latency=known), writes=hop, grade=grade)
-        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads, half=half)
+        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
         self._tile_moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
 
     def _tile_moved(self, op: Op, v: Value, size: int, leg: Leg, **what: Any) -> None:

@@ -43,7 +43,7 @@ class Instruction(NamedTuple):
     occupancy, amount, slow: one number, or one for each lane. slow: occupancy of a load from memory; None where it is that
     of a load from L2. partial: lanes that have it, None for all. access: where a transfer reads or writes. share: which part
     of a load comes from memory (of a store: whether it goes at memory's pace). cores: the Vector cores that have it, where a
-    program has two. half: whether each of them moves half of a tile, of which the numbers are.
+    program has two.
     """
 
     pipe: int
@@ -62,7 +62,6 @@ class Instruction(NamedTuple):
     partial: np.ndarray | None = None
     slow: Any = None
     cores: Slots = FIRST
-    half: bool = False
 
     @property
     def same_in_all(self) -> bool:

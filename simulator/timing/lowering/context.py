@@ -203,11 +203,6 @@ class LoweringPlan:
         self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
         self._after = dict(_neighbours(self.program.body))
 
-    @property
-    def both_do_the_same(self) -> bool:
-        """Whether both Vector cores run the same code, but for what they share."""
-        return self.shares_iterations or bool(self.placement.rows)
-
     def is_shared(self, v: Value, pipe: int) -> bool:
         """Whether each of two Vector cores moves half of a tile on a pipe of its own."""
         return v.id in self.placement.rows and pipe in (self.wiring.mte2, self.wiring.mte3)

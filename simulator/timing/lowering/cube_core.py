@@ -158,13 +158,12 @@ class CubeLowering:
         """
         context, workspace, (sent, read) = self.context, self.plan.workspace(op), legs
         hop = context.copy_of(workspace, workspace.loop)[0][:1]  # copies of it alternate in a loop
-        half = self.plan.is_shared(v, sent.pipe)
         grade = grade_of(self.plan.product, (CROSS_CORE_SYNC,))
         known = sent.latency + self.plan.cross_core_cycles
         with context.in_stage(sent.later):
-            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads, half=half)
+            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
             self._tile_moved(op, v, size, sent._replace(latency=known), writes=hop, grade=grade)
-            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads, half=half)
+            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
         with context.in_stage(read.later):
             self._tile_moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
 

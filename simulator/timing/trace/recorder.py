@@ -42,7 +42,7 @@ class Recorder:
         if x.pipe in self.drains:
             x = x._replace(reads=(*x.reads, self.drains[x.pipe]))
         if self.builder.pair is not None:
-            x = x._replace(cores=BOTH if x.half else self.cores(x.pipe))
+            x = x._replace(cores=self.cores(x.pipe))
         if self.body is not None:
             self.body.append(x._replace(stage=self.stage) if self.stage else x)
         elif self.builder.pair is None and x.same_in_all:

@@ -43,8 +43,7 @@ class Instruction(NamedTuple):
     occupancy, amount, slow: one number, or one for each lane. slow: occupancy of a load from memory; None where it is that
     of a load from L2. partial: lanes that have it, None for all. access: where a transfer reads or writes. share: which part
     of a load comes from memory (of a store: whether it goes at memory's pace). cores: the Vector cores that have it, where a
-    program has two. half: whether each of them moves half of a tile, of which the numbers are. stage: of the loop's body
-    that it belongs to, where these run apart.
+    program has two. stage: of the loop's body that it belongs to, where these run apart.
     """
 
     pipe: int
@@ -63,7 +62,6 @@ class Instruction(NamedTuple):
     partial: np.ndarray | None = None
     slow: Any = None
     cores: Slots = FIRST
-    half: bool = False
     stage: int = 0
 
     @property

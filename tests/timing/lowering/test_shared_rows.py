@@ -43,6 +43,16 @@ def with_a_row(x, y, row, out, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr
 
 
 @sim.jit
+def and_one_number(x, row, out, kept, M: tl.constexpr):
+    """A row that both cores need whole, and a number that one of them stores."""
+    m, n = tl.arange(0, M)[:, None], tl.arange(0, M)
+    r = tl.exp(tl.load(row + n))
+    a, b = tl.load(x + m * M + n[None, :]), tl.load(x + n[:, None] * M + n[None, :])
+    tl.store(out + m * M + n[None, :], tl.dot(a, b) * r[None, :])
+    tl.store(kept, tl.sum(r))
+
+
+@sim.jit
 def both_sums(x, out, other, M: tl.constexpr):
     m = tl.arange(0, M)
     a = tl.load(x + m[:, None] * M + m[None, :])
@@ -169,6 +179,32 @@ def test_a_tile_without_the_axis_is_read_by_both_and_from_memory_once():
     both, alone = resources(alone=False), resources(alone=True)
     assert both["HBM"] == pytest.approx(alone["HBM"])
     assert both["L2"] == pytest.approx(alone["L2"] + 4 * n)
+
+
+def test_the_second_vector_core_is_told_as_the_first_and_bytes_of_what_one_alone_stores_once():
+    m = 64
+    row, tile = sim.shape(m, "float32"), sim.shape(m * m, "float32")
+    with sim.device("ascend910b3", timeline=1000):
+        run = and_one_number.time((1,), sim.shape(m * m, "float16"), row, tile, row, M=m).launches[0]
+    t = run.timeline
+    for pipe in VECTOR:
+        one, other = f"AIV.{pipe}", f"AIV1.{pipe}"
+        assert run.pipes[one] == run.pipes[other]
+        assert run.bounds[one] == run.bounds[other]
+        for line in run.lines:
+            assert line.busy.get(one) == line.busy.get(other)
+            assert line.stalls.get(one) == line.stalls.get(other)
+        rows = [
+            [(t.start[k], t.end[k], t.line[k]) for k in np.flatnonzero(t.pipe == t.pipes.index(n))]
+            for n in (one, other)
+        ]
+        assert rows[0] == rows[1]
+        assert rows[0]
+    moved = {n: x[0] for n, x in run.core_bytes.items()}
+    half = 4 * m * m / 2
+    assert moved["AIV.GM to UB"] == moved["AIV1.GM to UB"] == 4 * m + half
+    assert moved["AIV.UB to GM"] > moved["AIV1.UB to GM"] == half
+    assert run.roofs["UB to GM"].amount == moved["AIV.UB to GM"] + moved["AIV1.UB to GM"]
 
 
 @authors

@@ -11,10 +11,14 @@ from .provenance import grade_of
 
 
 class Operands:
-    """Operands of one program on one product. banks: where tiles lie, once they are placed."""
+    """Operands of one program on one product. compiled: the vendor's compiler makes the code.
 
-    def __init__(self, model: CostModel, definitions: Definitions) -> None:
+    banks: where tiles lie, once they are placed.
+    """
+
+    def __init__(self, model: CostModel, definitions: Definitions, compiled: bool = False) -> None:
         self.model = model
+        self.compiled = compiled
         self.definitions = definitions
         self.banks: Banks | None = None
 

@@ -10,10 +10,10 @@ import math
 
 from ...ir.program import Op, Value
 from ..placement.layouts import padded_elements
+from .compiled_reductions import REDUCED_BY_INSTRUCTION, rows_reduced
 from .model import Cost, CostModel
 from .operands import Operands, bits_of, compute_type
 
-REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
 SORT_REPEAT = 32  # elements of one repeat of Sort32 and of a merge
 
 
@@ -25,6 +25,8 @@ def reduce(c: Operands, op: Op) -> Cost:
 def reduce_as(c: Operands, op: Op, dtype: str) -> Cost:
     """On elements of that type."""
     v, axis = op.operand(0), op.attrs["axis"]
+    if axis == len(v.shape) - 1 and c.compiled:
+        return rows_reduced(c, op.name, v, dtype)
     if axis == len(v.shape) - 1 and op.name in REDUCED_BY_INSTRUCTION:
         return _reduce_rows(c, op.name, v, dtype)
     return _fold(c, op.name, v, axis, dtype)

@@ -27,6 +27,7 @@ class HalfCosts(VectorCosts):
     ) -> None:
         self.halves = Halves(rows)
         super().__init__(model, HalfDefinitions(program, known, self.halves), compiled)
+        self.operands.by_blocks = not compiled
 
     def of(self, op: Op) -> Cost:
         return super().of(self.halves.op(op))

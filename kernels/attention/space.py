@@ -80,8 +80,10 @@ def _edges(length: int) -> tuple[int, ...]:
 
 
 def l0c_bytes(launch: Launch, sides: Sides, d: int) -> int:
-    """Of the larger of a step's results."""
-    return 4 * up(sides[0], FRACTAL) * max(up(sides[1], FRACTAL), up(d, FRACTAL))
+    """Of sums that stay there, and of the larger of a step's results."""
+    step, d = up(sides[1], FRACTAL), up(d, FRACTAL)
+    kept = (launch.sums - launch.handed) * d
+    return 4 * up(sides[0], FRACTAL) * (kept + max(step, d * launch.handed))
 
 
 def l1_bytes(launch: Launch, sides: Sides, d: int, size: int) -> int:

@@ -114,8 +114,8 @@ def make_plan(call: Call) -> LoweringPlan:
     spaces, placement = require_places(call)
     vector = spaces.has_vector_work
     shared = vector and shares_iterations(program, device.product)
-    both = has_sub_vectors(program) or shared or bool(placement.rows)
-    wiring = wire(device.product, spaces.has_dot, vector, both)
+    both = has_sub_vectors(program) or shared
+    wiring = wire(device.product, spaces.has_dot, vector, both, alike=bool(placement.rows))
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = LoweringPlan(
         program,
@@ -127,7 +127,7 @@ def make_plan(call: Call) -> LoweringPlan:
         device.l0_tile,
         shared,
         device.unit_flag,
-        device.workspace_copies,
+        device.tiles_under_way,
         one_by_one(program, call.arguments) if device.author == TRITON_ASCEND else None,
     )
     if spaces.has_dot:
@@ -217,7 +217,7 @@ def _lifted(
     if not call.device.explain:
         return {}
     per_us = call.device.product.us_to_cycles(1.0)
-    cycles_without = lifted_cycles(wiring, groups, together=bool(plan.placement.rows))
+    cycles_without = lifted_cycles(wiring, groups)
     found = {n: c / per_us + overhead for n, c in cycles_without.items()}
     return {**found, "launch": cycles / per_us}
 
@@ -248,10 +248,10 @@ def _pipes(
     cores = [] if groups is None else _by_core(plan, result, groups)
     out = {}
     all_busy, all_stalls = _over_cores(result.busy), _over_cores(result.stalls)
-    for p in range(len(plan.wiring.machine.pipes)):
+    for name, p in plan.wiring.told:
         busy = all_busy[p] / used
         stalls = {r: x / used for r, x in zip(REASONS, all_stalls[p], strict=True)} | stalls_too
-        out[plan.wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *(cores[p] if cores else ()))
+        out[name] = Pipe(busy, busy / total, stalls, *(cores[p] if cores else ()))
     return out
 
 

@@ -15,10 +15,12 @@ from ascendtile.simulator.timing.engine._heap cimport Heap
 cdef enum:
     MAX_CHANNELS = 16
     MAX_RESOURCES = 8
+    SHARE_BITS = 2
+    SHARES = 3  # the most of one resource that a flow takes
 
 cdef struct Channel:
-    double port  # bytes per cycle that one flow can take at most
-    unsigned int uses  # bit j: flows of this channel draw on resource j
+    double port  # bytes per cycle that one flow can take at most, of each share
+    unsigned int uses  # SHARE_BITS for each resource: how many shares a flow of this channel takes
     Heap flows  # keyed by finish; the item is the caller's number of the flow
     double work, since, rate
     double end  # when the first flow ends if no rate changes; infinity when none is due

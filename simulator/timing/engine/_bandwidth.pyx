@@ -5,6 +5,10 @@ from libc.math cimport INFINITY
 from ascendtile.simulator.timing.engine._heap cimport pop, push
 
 
+cdef inline int shares(const Sharing* sharing, int c, int j) noexcept nogil:
+    return sharing.channel[c].uses >> SHARE_BITS * j & SHARES
+
+
 cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil:
     """Progressive filling: all flows rise together; a port or a resource that is full stops the flows it
     carries."""
@@ -25,7 +29,7 @@ cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil:
         if flows:
             rising |= 1u << c
             for j in range(sharing.resources):
-                users[j] += flows * (sharing.channel[c].uses >> j & 1)
+                users[j] += flows * shares(sharing, c, j)
     while rising:
         level = INFINITY
         rest = rising
@@ -37,7 +41,7 @@ cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil:
             level = min(level, share[j])
         full = 0
         for j in range(sharing.resources):
-            full |= <unsigned int>(share[j] <= level) << j
+            full |= <unsigned int>(SHARES * (share[j] <= level)) << SHARE_BITS * j
         rest = rising
         while rest:
             c = lowest_bit(rest)
@@ -45,11 +49,10 @@ cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil:
             if sharing.channel[c].port <= level or sharing.channel[c].uses & full:
                 rising ^= 1u << c
                 rates[c] = level
-                flows = sharing.channel[c].flows.size
                 for j in range(sharing.resources):
-                    if sharing.channel[c].uses >> j & 1:
-                        left[j] -= level * flows
-                        users[j] -= flows
+                    flows = sharing.channel[c].flows.size * shares(sharing, c, j)
+                    left[j] -= level * flows
+                    users[j] -= flows
 
 
 cdef inline void find_end(Channel* channel) noexcept nogil:

@@ -9,6 +9,8 @@ MAX_PIPES: Final[int]
 MAX_UNITS: Final[int]
 MAX_CHANNELS: Final[int]
 MAX_RESOURCES: Final[int]
+SHARE_BITS: Final[int]
+MAX_SHARES: Final[int]
 BARRIERS: Final[int]
 
 _Rows = npt.NDArray[Any]

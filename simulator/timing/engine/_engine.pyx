@@ -13,6 +13,8 @@ from libc.string cimport memset
 from ascendtile.simulator.timing.engine._attribution cimport charge_rest
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_CHANNELS as CHANNELS
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_RESOURCES as RESOURCES
+from ascendtile.simulator.timing.engine._bandwidth cimport SHARE_BITS as BITS
+from ascendtile.simulator.timing.engine._bandwidth cimport SHARES as MOST
 from ascendtile.simulator.timing.engine._bandwidth cimport join, leave, settle
 from ascendtile.simulator.timing.engine._code cimport Code, free_decoder, make_decoder, open_program
 from ascendtile.simulator.timing.engine._core cimport advance, begin_program, end_barrier, end_transfer
@@ -26,6 +28,8 @@ MAX_PIPES = PIPES
 MAX_UNITS = UNITS
 MAX_CHANNELS = CHANNELS
 MAX_RESOURCES = RESOURCES
+SHARE_BITS = BITS
+MAX_SHARES = MOST
 BARRIERS = KINDS
 
 cdef int64_t SLICE = 1 << 18  # events between two looks at the keyboard

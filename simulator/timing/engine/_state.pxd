@@ -33,6 +33,7 @@ cdef struct PipeRow:
     int32_t scalar
     int32_t depth
     int32_t first  # where this pipe's queue begins among the queues of its core
+    int32_t count  # equal pipes that it stands for
 
 cdef struct ChannelRow:
     double port

@@ -13,7 +13,7 @@ It knows neither kernels nor products. The rules:
   pipe is free when the last byte has passed, but not before the occupancy is over. Both: done `latency` after
   that.
 * Transfers share bandwidth max-min fairly: each is limited by its channel's port and by the channel's
-  resources.
+  resources. One of two ports takes two shares of what both use.
 * A record whose channel is a barrier (`BARRIER`) waits, once it could start, until all pipes of all programs that
   have one of that kind have arrived at theirs. It takes no time of its own; the wait is a stall of its pipe, for a flag.
 * Records wait for those that touch the slots that they use: a read for the last writer (data), a write for the readers since
@@ -82,7 +82,7 @@ class EngineResult(NamedTuple):
         line_exposed: [lines] summed over cores: every cycle of a program on its core, charged to lines. Busy
             pipes share the time evenly; while none is busy the last one that was is charged.
         resource_bytes, channel_bytes: [resources], [channels] bytes that passed.
-        records_run, instructions_run: without skipped records.
+        records_run, instructions_run: without skipped records; a twin's instructions count too.
         late_starts: transfers that were found after the clock had passed their start; 0 unless the engine is
             wrong.
         programs: rows (start, end, core), by launch number.
@@ -186,7 +186,8 @@ class _Output(NamedTuple):
         records, instructions, late, rows = (int(n) for n in self.counters)
         resource_bytes = np.zeros(len(machine.resources))
         for channel, amount in zip(machine.channels, self.channel_bytes, strict=False):
-            resource_bytes[list(channel.resources)] += amount
+            np.add.at(resource_bytes, list(channel.resources), amount)
+        ports = [c.ports for c in machine.channels]
         return EngineResult(
             cycles=float(self.core_cycles.max()),
             core_cycles=self.core_cycles,
@@ -198,7 +199,7 @@ class _Output(NamedTuple):
             line_stalls=self.line_stalls,
             line_exposed=self.line_exposed,
             resource_bytes=resource_bytes,
-            channel_bytes=self.channel_bytes[: len(machine.channels)],
+            channel_bytes=self.channel_bytes[: len(ports)] * ports,
             records_run=records,
             instructions_run=instructions,
             late_starts=late,

@@ -15,6 +15,7 @@ from ascendtile.simulator.timing.engine._engine import (
     MAX_CHANNELS,
     MAX_PIPES,
     MAX_RESOURCES,
+    MAX_SHARES,
     MAX_UNITS,
 )
 
@@ -29,12 +30,14 @@ class PipeSpec:
         queue_depth: records that can be issued and not yet started, at least 1; means nothing for a scalar
             pipe.
         scalar: records of this pipe execute in line with issue; at most one such pipe per unit.
+        twin: unit of an equal pipe that does the same at the same time, and has no records of its own; "" for none.
     """
 
     name: str
     unit: str
     queue_depth: int = 16
     scalar: bool = False
+    twin: str = ""
 
     def __post_init__(self) -> None:
         if self.queue_depth < 1:
@@ -55,7 +58,11 @@ class Resource:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Channel:
     """A class of transfers: the rate limit of each one, and the numbers of the shared resources that it draws
-    on."""
+    on.
+
+    A number that is there twice stands for two ports side by side that each have a share of the resource. Rate and
+    amounts are those of one port.
+    """
 
     name: str
     port_bytes_per_cycle: float
@@ -63,6 +70,11 @@ class Channel:
 
     def __post_init__(self) -> None:
         _positive(f"channel {self.name}: port_bytes_per_cycle", self.port_bytes_per_cycle)
+
+    @property
+    def ports(self) -> int:
+        """How many move an amount each."""
+        return max(Counter(self.resources).values(), default=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,8 +125,11 @@ class Machine:
                     raise UsageError(
                         f"channel {channel.name}: resource {number}, the machine has {count} of them"
                     )
-            if len(set(channel.resources)) < len(channel.resources):
-                raise UsageError(f"channel {channel.name}: resources {channel.resources} has one twice")
+            if channel.ports > MAX_SHARES:
+                raise UsageError(
+                    f"channel {channel.name}: resources {channel.resources} has one {channel.ports} times, "
+                    f"it must be at most {MAX_SHARES}"
+                )
 
 
 def _positive(name: str, value: float) -> None:

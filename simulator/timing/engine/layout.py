@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.engine._code import Code
-from ascendtile.simulator.timing.engine._engine import BARRIERS
+from ascendtile.simulator.timing.engine._engine import BARRIERS, SHARE_BITS
 from ascendtile.simulator.timing.engine.inputs import Machine
 from ascendtile.simulator.timing.engine.trace import (
     BARRIER,
@@ -24,7 +24,7 @@ from ascendtile.simulator.timing.engine.trace import (
     Trace,
 )
 
-PIPE = np.dtype([(n, "i4") for n in ("unit", "scalar", "depth", "first")], align=True)
+PIPE = np.dtype([(n, "i4") for n in ("unit", "scalar", "depth", "first", "count")], align=True)
 CHANNEL = np.dtype([("port", "f8"), ("uses", "i8")], align=True)
 PROGRAM = np.dtype([("trace", "i4"), ("step", "i4"), ("first", "i8")], align=True)
 SPAN = np.dtype([("start", "f8"), ("end", "f8"), ("core", "i4")], align=True)
@@ -127,6 +127,7 @@ def _pack_pipes(machine: Machine, groups: Sequence[ProgramGroup]) -> Array:
     rows = np.zeros(count, PIPE)
     rows["unit"] = [machine.units.index(p.unit) for p in machine.pipes]
     rows["scalar"] = [p.scalar for p in machine.pipes]
+    rows["count"] = [1 + bool(p.twin) for p in machine.pipes]
     # A queue that holds all records of a pipe never fills: a deeper one only costs memory.
     rows["depth"] = [min(p.queue_depth, int(n)) for p, n in zip(machine.pipes, longest, strict=True)]
     rows["first"] = _offsets(rows["depth"])
@@ -137,7 +138,7 @@ def _pack_channels(machine: Machine) -> Array:
     rows = np.ones(max(1, len(machine.channels)), CHANNEL)
     for row, channel in zip(rows, machine.channels, strict=False):
         row["port"] = channel.port_bytes_per_cycle
-        row["uses"] = sum(1 << number for number in channel.resources)
+        row["uses"] = sum(1 << SHARE_BITS * number for number in channel.resources)
     return rows
 
 

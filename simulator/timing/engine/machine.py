@@ -17,6 +17,8 @@ HBM, L2 = 0, 1
 FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT = "AIV", "AIV1"
 # Channels of the paths to and from global memory: from or to HBM, and where L2 has the bytes. `_channels` makes them.
 CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
+# In their place where two Vector cores do the same: each moves half of a tile; each loads a whole one, the second from L2.
+HALVES, WHOLE = {0: 8, 1: 9, 2: 10, 6: 11}, {0: 12, 1: 9}
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,18 @@ class Wiring:
     write: tuple[int, int]  # UB to GM: as fast as memory takes it, and into L2
     cube_read: tuple[int, int]  # GM to L1
     cube_write: tuple[int, int]  # L0C to GM
+    alike: bool  # whether two Vector cores do the same at the same time
+
+    def channel(self, number: int, half: bool) -> int:
+        """The one that a transfer takes. half: whether each Vector core moves half of a tile."""
+        return (HALVES if half else WHOLE).get(number, number) if self.alike else number
+
+    @property
+    def told(self) -> tuple[tuple[str, int], ...]:
+        """All pipes by name, and which one's figures are theirs: those of twins come last."""
+        pipes = list(enumerate(self.machine.pipes))
+        twins = [(f"{spec.twin}.{spec.name}", p) for p, spec in pipes if spec.twin]
+        return (*((self.pipe_name(p), p) for p, _ in pipes), *twins)
 
     def pipe_name(self, pipe: int) -> str:
         """ "AIV.V" and the like."""
@@ -72,17 +86,20 @@ class Wiring:
 
 
 @lru_cache(maxsize=128)
-def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) -> Wiring:
+def wire(
+    product: Product, has_dot: bool, has_vector: bool, both: bool = False, alike: bool = False
+) -> Wiring:
     """The machine for a kernel that has matrix products or not, and vector work or not.
 
     both: the kernel tells the Vector cores beside a Cube core apart; then a core of the machine has both of them, and the
     wiring names the pipes of the first.
+    alike: both do the same at the same time, so that the pipes of the first stand for those of the second.
     """
     split = product.core_model == "split"
     units = _units(split, has_dot, has_vector)
     if both:
         units = (*units, (SECOND_VECTOR_UNIT, units[-1][1]))
-    pipes = _pipes(product, units)
+    pipes = _pipes(product, units, SECOND_VECTOR_UNIT if alike else "")
     index = {(p.unit, p.name): i for i, p in enumerate(pipes)}
     vector_unit, cube_unit = (FIRST_VECTOR_UNIT, "AIC") if split else ("AICORE", "AICORE")
 
@@ -116,6 +133,7 @@ def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) 
         write=CHANNELS["ub_to_gm"],
         cube_read=CHANNELS["gm_to_l1"],
         cube_write=CHANNELS["l0c_to_gm"],
+        alike=alike,
     )
 
 
@@ -134,10 +152,18 @@ def _units(split: bool, has_dot: bool, has_vector: bool) -> tuple[tuple[str, tup
     return (("AIC", cube), ("AIV", vector)) if has_vector else (("AIC", cube),)
 
 
-def _pipes(product: Product, units: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[PipeSpec, ...]:
+def _pipes(
+    product: Product, units: tuple[tuple[str, tuple[str, ...]], ...], twin: str
+) -> tuple[PipeSpec, ...]:
     depth = product.integer("sync.pipe_queue_depth")
     return tuple(
-        PipeSpec(name=n, unit=unit, queue_depth=depth, scalar=n == "S")
+        PipeSpec(
+            name=n,
+            unit=unit,
+            queue_depth=depth,
+            scalar=n == "S",
+            twin=twin if unit == FIRST_VECTOR_UNIT else "",
+        )
         for unit, names in units
         for n in names
     )
@@ -146,7 +172,7 @@ def _pipes(product: Product, units: tuple[tuple[str, tuple[str, ...]], ...]) -> 
 def _channels(product: Product) -> tuple[Channel, ...]:
     """Ways between global memory and the core: each has a port rate and the shared resources it draws on."""
     to_l1 = "gm_to_l1_nd2nz"
-    return (
+    found = (
         _channel("GM to UB from HBM", _rate(product, "gm_to_ub", hit=False), (HBM, L2)),
         _channel("GM to UB from L2", _rate(product, "gm_to_ub", hit=True), (L2,)),
         _channel("UB to GM", _rate(product, "ub_to_gm", hit=False), (HBM, L2)),
@@ -156,6 +182,8 @@ def _channels(product: Product) -> tuple[Channel, ...]:
         _channel("UB to L2", _rate(product, "ub_to_gm", hit=True), (L2,)),
         _channel("L0C to L2", _out_rate(product, hit=True), (L2,)),
     )
+    of_two = [replace(found[c], resources=2 * found[c].resources) for c in HALVES]
+    return (*found, *of_two, replace(found[0], resources=(HBM, L2, L2)))
 
 
 def _channel(name: str, rate: float, resources: tuple[int, ...]) -> Channel:

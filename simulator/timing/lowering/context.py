@@ -143,12 +143,13 @@ class LoweringPlan:
         self.spaces = spaces
         self.definitions = spaces.definitions
         self.placement = placement
+        self.stage_of = placement.stage_of
         self.wiring = wiring
         self.hf32 = hf32
         self.l0_tile = l0_tile
         compiled, model, rows = one_by_one is not None, CostModel(product), placement.rows
         self.costs = (
-            HalfCosts(model, program, self.definitions, rows)
+            HalfCosts(model, program, self.definitions, rows, compiled)
             if rows
             else VectorCosts(model, self.definitions, compiled)
         )
@@ -201,11 +202,6 @@ class LoweringPlan:
         self._parts: dict[int, list[Part]] = {}
         self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
         self._after = dict(_neighbours(self.program.body))
-
-    @property
-    def both_do_the_same(self) -> bool:
-        """Whether both Vector cores run the same code, but for what they share."""
-        return self.shares_iterations or bool(self.placement.rows)
 
     def is_shared(self, v: Value, pipe: int) -> bool:
         """Whether each of two Vector cores moves half of a tile on a pipe of its own."""

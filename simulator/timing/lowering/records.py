@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,12 +73,11 @@ class LoweringContext(Interpreter):
         Where programs do not follow each other, or have two Vector cores apart, what they access is touched at once.
         """
         plan, numbers = self.plan, builder.numbers
-        shared = plan.wiring.mte3 if plan.both_do_the_same else -1
+        shared = plan.wiring.mte3 if plan.shares_iterations else -1
         self.recorder = Recorder(builder, self.subs, plan.drains, shared)
         cores = plan.wiring.machine.cores
         many = int(numbers[-1]) // cores > int(numbers[0]) // cores
-        one_lane = builder.pair is None or bool(plan.placement.rows)
-        waves = many and one_lane and bool((np.diff(numbers) == 1).all())
+        waves = many and builder.pair is None and bool((np.diff(numbers) == 1).all())
         builder.touch.in_waves(cores if waves else 0)
 
     def count(self, op: Op) -> None:
@@ -136,17 +137,38 @@ class LoweringContext(Interpreter):
         """
         return slot.targets[self.iteration_counts.get(loop, 0) % slot.copies if slot.copies > 1 else 0]
 
+    @contextmanager
+    def in_stage(self, later: int) -> Iterator[None]:
+        """Records of a stage so many after that of the operation."""
+        self.recorder.stage += later
+        try:
+            yield
+        finally:
+            self.recorder.stage -= later
+
     # -- records --------------------------------------------------------------------------------------------------------
 
     def add(
-        self, pipe: int, loc: Loc, *, occupancy: Any, channel: Any = -1, grade: int = BEST, **what: Any
+        self,
+        pipe: int,
+        loc: Loc,
+        *,
+        occupancy: Any,
+        channel: Any = -1,
+        grade: int = BEST,
+        half: bool = False,
+        **what: Any,
     ) -> None:
-        """A record of the active programs. channel: its number, or a `Target`. what: fields of `Instruction`."""
+        """A record of the active programs. channel: its number, or a `Target`. half: see `Wiring.channel`. what: fields of
+        `Instruction`."""
+        wiring = self.plan.wiring
         if isinstance(channel, Target):
-            (number, _), (line, _) = channel.path
-            what.update(path=channel.path, access=channel.access, share=channel.share)
+            (memory, l2), (line, _) = channel.path
+            number = wiring.channel(memory, half)
+            path = channel.path._replace(channels=(number, wiring.channel(l2, half)))
+            what.update(path=path, access=channel.access, share=channel.share)
         else:
-            number, line = channel, self.plan.line(loc, pipe, channel, grade)
+            number, line = wiring.channel(channel, half), self.plan.line(loc, pipe, channel, grade)
         x = Instruction(pipe, line, occupancy, channel=number, **what)
         self.recorder.add(x, self.active_or_none())
 

@@ -11,55 +11,22 @@ from ...ir.program import Op, Program, Value
 from ..costs.model import Cost, CostModel
 from ..costs.vector import VectorCosts
 from ..placement.layouts import Definitions
-
-
-class Halves:
-    """Operations and values as one of the two cores has them. rows: value -> axis that is halved.
-
-    Attributes and ids stay; a value of an odd length counts as the larger half.
-    """
-
-    def __init__(self, rows: Mapping[int, int]) -> None:
-        self.rows = rows
-        self.values: dict[int, Value] = {}
-        self.ops: dict[int, Op] = {}
-
-    def value(self, v: Value) -> Value:
-        axis = self.rows.get(v.id)
-        if axis is None:
-            return v
-        if v.id not in self.values:
-            shape = (*v.shape[:axis], -(-v.shape[axis] // 2), *v.shape[axis + 1 :])
-            half = self.values[v.id] = Value(v.id, v.dtype, shape, v.loc, v.name)
-            half.static = v.static
-        return self.values[v.id]
-
-    def op(self, op: Op) -> Op:
-        if op.id not in self.ops:
-            args = tuple(None if v is None else self.value(v) for v in op.args)
-            results = tuple(self.value(v) for v in op.results)
-            self.ops[op.id] = Op(op.id, op.kind, op.name, args, results, op.attrs, op.loc, op.regions)
-        return self.ops[op.id]
-
-
-class HalfDefinitions(Definitions):
-    """Who defines each half."""
-
-    def __init__(self, program: Program, known: Definitions, halves: Halves) -> None:
-        super().__init__(program)
-        self.by_value = {v: halves.op(op) for v, op in self.by_value.items()}
-        self.folded = known.folded
-        self.settle()
+from ..placement.shared_rows.halves import HalfDefinitions, Halves
 
 
 class HalfCosts(VectorCosts):
     """What one of the two cores takes for operations and tiles of the whole program."""
 
     def __init__(
-        self, model: CostModel, program: Program, known: Definitions, rows: Mapping[int, int]
+        self,
+        model: CostModel,
+        program: Program,
+        known: Definitions,
+        rows: Mapping[int, int],
+        compiled: bool,
     ) -> None:
         self.halves = Halves(rows)
-        super().__init__(model, HalfDefinitions(program, known, self.halves), compiled=True)
+        super().__init__(model, HalfDefinitions(program, known, self.halves), compiled)
 
     def of(self, op: Op) -> Cost:
         return super().of(self.halves.op(op))

@@ -10,26 +10,24 @@ CUBE_UNIT = "AIC"
 
 
 def pair_of(plan: LoweringPlan, subs: int, total: int) -> Pair | None:
-    """Where the kernel tells its Vector cores apart (`sub_vec_id`), or they share a loop or rows; None for one core.
+    """Where the kernel tells its Vector cores apart (`sub_vec_id`), or they share a loop; None for one core.
 
     subs: lanes of a program. total: programs of the grid.
     """
-    if subs == 1 and not plan.both_do_the_same:
+    if subs == 1 and not plan.shares_iterations:
         return None
     pipes = plan.wiring.machine.pipes
     own = {p for p, spec in enumerate(pipes) if spec.unit != CUBE_UNIT}
     first = {p for p in own if p < len(pipes) - len(own) // 2}
     read = plan.wiring.read
-    # Where both cores do the same, the second finds in L2 what the first has loaded.
-    again = {read[0]: read[1]} if plan.both_do_the_same else {}
+    # Around a loop both cores do the same: the second finds in L2 what the first has loaded.
+    again = {read[0]: read[1]} if plan.shares_iterations else {}
     in_ub = {s.number + k for s in plan.placement.slots if s.space == UB for k in range(s.copies)}
 
     def private(slot: int) -> bool:
         if slot in in_ub:
             return True
         key = plan.key_of(slot)
-        if key is not None and key[0] == "workspace":
-            return bool(plan.placement.rows)  # each has its half there
         return key is not None and (
             key[:2] in (("flag", "vector"), ("arrived", "vector")) or (key[0] == "drain" and key[1] in own)
         )

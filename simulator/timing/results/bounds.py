@@ -41,9 +41,9 @@ def bounds_us(
     work = np.concatenate([pipe_work(machine, g) for g in groups], axis=1)
     programs = work.shape[1]
     out: dict[str, float] = {}
-    for p in range(len(machine.pipes)):
+    for name, p in wiring.told:
         cycles = max(work[p].sum() / machine.cores, work[p].max(initial=0.0))
-        out[wiring.pipe_name(p)] = float(cycles) / cycles_per_us
+        out[name] = float(cycles) / cycles_per_us
     for resource, moved in zip(machine.resources, resource_bytes, strict=True):
         out[resource.name] = float(moved) / resource.bytes_per_cycle / cycles_per_us
     waves = -(-programs // machine.cores)

@@ -71,12 +71,13 @@ def _cost(
     charged = [k for k in numbers if k < len(result.line_exposed)]  # the last ones may have no record
     wiring = plan.wiring
     busy_cycles = result.line_busy[charged].sum(axis=0)
-    busy = {wiring.pipe_name(p): float(busy_cycles[p]) / used for p in np.flatnonzero(busy_cycles).tolist()}
+    busy = {name: float(busy_cycles[p]) / used for name, p in wiring.told if busy_cycles[p]}
     cycles = sum(float(result.line_exposed[k]) for k in charged) / used
     stalls = result.line_stalls[charged].sum(axis=0) / used
     waits = {
-        wiring.pipe_name(p): {r: float(x) for r, x in zip(REASONS, stalls[p], strict=True) if x}
-        for p in np.flatnonzero(stalls.any(axis=1)).tolist()
+        name: {r: float(x) for r, x in zip(REASONS, stalls[p], strict=True) if x}
+        for name, p in wiring.told
+        if stalls[p].any()
     }
     return LineCost(file, line, text, cycles, busy, waits)
 

@@ -22,7 +22,7 @@ from ..placement.layouts import align
 from .bounds import add_work
 
 # Path between global memory and a core -> the numbers of its channels (`machine._channels`).
-PORTS = {"GM to UB": (0, 1), "UB to GM": (2, 6), "GM to L1": (3, 4), "L0C to GM": (5, 7)}
+PORTS = {"GM to UB": (0, 1, 8, 9, 12), "UB to GM": (2, 6, 10, 11), "GM to L1": (3, 4), "L0C to GM": (5, 7)}
 L0 = {
     "L1 to L0A": ("L0A", "path.l1_to_l0a.bytes_per_cycle"),
     "L1 to L0B": ("L0B", "path.l1_to_l0b.bytes_per_cycle"),
@@ -123,16 +123,25 @@ def core_bytes(
     plan: LoweringPlan, result: EngineResult, groups: Sequence[ProgramGroup]
 ) -> dict[str, tuple[float, ...]]:
     """Ways without any byte are left out."""
-    machine, cores = plan.wiring.machine, len(result.core_cycles)
-    names = [f"{unit}.{path}" for path in PORTS for unit in machine.units]
-    units = np.array([machine.units.index(p.unit) for p in machine.pipes])
+    pipes = plan.wiring.machine.pipes
+    own = _moved(plan.wiring.machine, result, groups, [p.unit for p in pipes], 1)
+    return own | _moved(plan.wiring.machine, result, groups, [p.twin for p in pipes], 2)
+
+
+def _moved(
+    machine: Machine, result: EngineResult, groups: Sequence[ProgramGroup], unit_of: list[str], ports: int
+) -> dict[str, tuple[float, ...]]:
+    """Bytes of each port of channels that have at least so many, by units of the pipes."""
+    units, cores = list(dict.fromkeys(unit_of)), len(result.core_cycles)
+    names = [f"{unit}.{path}" for path in PORTS for unit in units]
+    place_of = np.array([units.index(u) for u in unit_of])
     paths = np.full(len(machine.channels) + 1, -1)  # the last one is for what is no transfer
     for k, numbers in enumerate(PORTS.values()):
-        paths[list(numbers)] = k
+        paths[[n for n in numbers if machine.channels[n].ports >= ports]] = k
     out = np.zeros((len(names), cores))
     for g in groups:
         path, moved = paths[np.maximum(g.trace.channel, -1)], np.zeros((len(names), len(g.programs)))
-        place = np.where(path < 0, -1, path * len(machine.units) + units[g.trace.pipe])
+        place = np.where(path < 0, -1, path * len(units) + place_of[g.trace.pipe])
         add_work(g.trace, place, np.ones(len(place)), False, moved)
         for total, amounts in zip(out, moved, strict=True):
             total += np.bincount(result.programs["core"][g.programs], amounts, minlength=cores)

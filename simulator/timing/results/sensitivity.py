@@ -13,17 +13,14 @@ import numpy as np
 
 from ..engine.engine import Machine, ProgramGroup, simulate
 from ..engine.layout import code_of
-from ..engine.machine import FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT, Wiring
+from ..engine.machine import Wiring
 
 AMPLE = 1e6
 WITHOUT_BUFFERS, WITHOUT_FLAGS, WITHOUT_DISPATCH = "buffers", "flags", "dispatch"
 
 
-def lifted_cycles(wiring: Wiring, groups: Sequence[ProgramGroup], together: bool = False) -> dict[str, float]:
-    """Limit -> cycles of the launch without it: "HBM", "L2", pipes by name, "buffers", "flags", "dispatch".
-
-    together: the two Vector cores of a program share its rows, so that a pipe is lifted in both, under the first one's name.
-    """
+def lifted_cycles(wiring: Wiring, groups: Sequence[ProgramGroup]) -> dict[str, float]:
+    """Limit -> cycles of the launch without it: "HBM", "L2", pipes by name, "buffers", "flags", "dispatch"."""
     code = code_of(groups)  # of most limits, which change the machine only
     return {
         name: simulate(
@@ -33,41 +30,32 @@ def lifted_cycles(wiring: Wiring, groups: Sequence[ProgramGroup], together: bool
             buffers=name != WITHOUT_BUFFERS,
             code=code if changed is groups else None,
         ).cycles
-        for name, machine, changed in _limits(wiring, groups, together)
+        for name, machine, changed in _limits(wiring, groups)
     }
 
 
 def _limits(
-    wiring: Wiring, groups: Sequence[ProgramGroup], together: bool
+    wiring: Wiring, groups: Sequence[ProgramGroup]
 ) -> Iterator[tuple[str, Machine, Sequence[ProgramGroup]]]:
     machine = wiring.machine
     for k, resource in enumerate(machine.resources):
         yield resource.name, _without_resource(machine, k), groups
-    for pipes in _used_pipes(machine, groups, together):
-        ports = _channels_of(groups, pipes)
-        changed = [_without_pipes(g, pipes) for g in groups]
-        yield wiring.pipe_name(pipes[0]), _without_ports(machine, ports), changed
+    for p in _used_pipes(machine, groups):
+        ports = _channels_of(groups, p)
+        yield wiring.pipe_name(p), _without_ports(machine, ports), [_without_pipe(g, p) for g in groups]
     yield WITHOUT_BUFFERS, machine, groups
     yield WITHOUT_FLAGS, replace(machine, cross_pipe_cycles=0.0), groups
     if sum(len(g.programs) for g in groups) > machine.cores:
         yield WITHOUT_DISPATCH, replace(machine, dispatch_cycles=0.0), groups
 
 
-def _used_pipes(machine: Machine, groups: Sequence[ProgramGroup], together: bool) -> list[list[int]]:
-    """Pipes that are lifted at a time."""
-    out: dict[tuple[str, str], list[int]] = {}
-    for p, spec in enumerate(machine.pipes):
-        if any((g.trace.pipe == p).any() for g in groups):
-            unit = FIRST_VECTOR_UNIT if together and spec.unit == SECOND_VECTOR_UNIT else spec.unit
-            out.setdefault((unit, spec.name), []).append(p)
-    return list(out.values())
+def _used_pipes(machine: Machine, groups: Sequence[ProgramGroup]) -> list[int]:
+    return [p for p in range(len(machine.pipes)) if any((g.trace.pipe == p).any() for g in groups)]
 
 
-def _channels_of(groups: Sequence[ProgramGroup], pipes: list[int]) -> set[int]:
-    """Channels on which these pipes move bytes."""
-    found = [
-        np.unique(g.trace.channel[np.isin(g.trace.pipe, pipes) & (g.trace.channel >= 0)]) for g in groups
-    ]
+def _channels_of(groups: Sequence[ProgramGroup], pipe: int) -> set[int]:
+    """Channels on which this pipe moves bytes."""
+    found = [np.unique(g.trace.channel[(g.trace.pipe == pipe) & (g.trace.channel >= 0)]) for g in groups]
     return {int(c) for some in found for c in some}
 
 
@@ -86,10 +74,10 @@ def _without_ports(machine: Machine, channels: set[int]) -> Machine:
     return replace(machine, channels=tuple(changed))
 
 
-def _without_pipes(group: ProgramGroup, pipes: list[int]) -> ProgramGroup:
-    """The pipes' records take no time of their own; bytes still pass through what is shared."""
+def _without_pipe(group: ProgramGroup, pipe: int) -> ProgramGroup:
+    """The pipe's records take no time of their own; bytes still pass through what is shared."""
     trace = group.trace
-    mine = np.isin(trace.pipe, pipes)
+    mine = trace.pipe == pipe
     table = trace.table
     chosen = mine & (trace.channel < 0)
     varying = np.flatnonzero(chosen & (trace.column >= 0) & (trace.counts > 0)).tolist()

@@ -96,20 +96,37 @@ def launch_timeline(
     number, channel = _of_records(t, groups)
     name, names = _names(plan, number, channel, t["pipe"])
     complete = len(t) == result.records_run
+    rows, pipe, waited = _with_twins(plan, t["pipe"], _rows_of(t))
+    fields = {n: t[n][rows] for n in FIELDS} | {"pipe": pipe}
     return Timeline(
-        pipes=tuple(f"{s.unit}.{s.name}" for s in plan.wiring.machine.pipes),
-        line=rank[number],
+        pipes=tuple(n for n, _ in plan.wiring.told),
+        line=rank[number][rows],
         complete=complete,
-        reason=t["reason"].astype(np.int8),
-        waited=_rows_of(t),
-        bandwidth=np.ascontiguousarray(t["beyond"]),
-        bytes=np.ascontiguousarray(t["amount"]),
-        name=name,
+        reason=t["reason"].astype(np.int8)[rows],
+        waited=waited,
+        bandwidth=t["beyond"][rows],
+        bytes=t["amount"][rows],
+        name=name[rows],
         reasons=REASONS,
         names=names,
         until=result.cycles if complete else result.timeline_until,
-        **{n: np.ascontiguousarray(t[n]) for n in FIELDS},
+        **fields,
     )
+
+
+def _with_twins(
+    plan: LoweringPlan, pipe: np.ndarray, waited: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which row each row that is told is of, a twin's after its own; and the pipe and the awaited row of each."""
+    pipes, told = len(plan.wiring.machine.pipes), plan.wiring.told
+    twin = np.zeros(pipes, np.int32)
+    twin[[p for _, p in told[pipes:]]] = range(pipes, len(told))
+    count = 1 + (twin[pipe] > 0)
+    rows, place = np.arange(len(pipe)).repeat(count), count.cumsum() - count
+    second, what = np.append(False, rows[1:] == rows[:-1]), waited[rows]
+    at = np.where(second, twin[pipe[rows]], pipe[rows])
+    awaited = np.where(what < 0, -1, place[what] + (second & (count[what] > 1)))
+    return rows, at.astype(np.int32), awaited.astype(np.int32)
 
 
 def _of_records(t: np.ndarray, groups: Sequence[ProgramGroup]) -> tuple[np.ndarray, np.ndarray]:

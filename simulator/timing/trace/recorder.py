@@ -26,6 +26,7 @@ class Recorder:
         self.way_out = way_out
         self.core: int | None = None
         self.body: list[Any] | None = None
+        self.stage = 0  # of the body around that runs in stages
 
     def cores(self, pipe: int) -> Slots:
         """The Vector cores that have a record of a pipe."""
@@ -41,9 +42,9 @@ class Recorder:
         if x.pipe in self.drains:
             x = x._replace(reads=(*x.reads, self.drains[x.pipe]))
         if self.builder.pair is not None:
-            x = x._replace(cores=BOTH if x.half else self.cores(x.pipe))
+            x = x._replace(cores=self.cores(x.pipe))
         if self.body is not None:
-            self.body.append(x)
+            self.body.append(x._replace(stage=self.stage) if self.stage else x)
         elif self.builder.pair is None and x.same_in_all:
             self.builder.same(x, active)
         else:

@@ -42,8 +42,8 @@ class Pair:
         return pipe + core * self.shift
 
     def channel(self, channel: int, core: int, x: Instruction) -> int:
-        """The second core finds in L2 what both load, but for a half of its own."""
-        return self.again.get(channel, channel) if core and len(x.cores) > 1 and not x.half else channel
+        """The second core finds in L2 what both load."""
+        return self.again.get(channel, channel) if core and len(x.cores) > 1 else channel
 
     def slots(self, slots: Slots, core: int, pipe: int, reading: bool, rotating: Rotating) -> Slots:
         """Slots as one Vector core has them; the Cube's side, and who waits in a barrier, mean those of both."""

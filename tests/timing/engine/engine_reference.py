@@ -69,9 +69,10 @@ def fair(flows: Sequence[Flow], machine: Machine) -> None:
     while open_flows:
         limits = [(machine.channels[f.channel].port_bytes_per_cycle, [f]) for f in open_flows]
         for j, capacity in enumerate(left):
-            users = [f for f in open_flows if j in machine.channels[f.channel].resources]
-            if users:
-                limits.append((capacity / len(users), users))
+            shares = [machine.channels[f.channel].resources.count(j) for f in open_flows]
+            if any(shares):
+                users = [f for f, n in zip(open_flows, shares, strict=True) if n]
+                limits.append((capacity / sum(shares), users))
         rate, fixed = min(limits, key=lambda limit: limit[0])
         for flow in fixed:
             flow.rate = rate

@@ -26,7 +26,7 @@ def machines(draw: st.DrawFn, cores: int = 4, channels: int = 3) -> Machine:
     resources = tuple(
         Resource(name=f"R{j}", bytes_per_cycle=draw(rates)) for j in range(draw(st.integers(0, 2)))
     )
-    numbers = st.lists(st.integers(0, len(resources) - 1), unique=True) if resources else st.just([])
+    numbers = st.lists(st.integers(0, len(resources) - 1), max_size=3) if resources else st.just([])
     return Machine(
         pipes=tuple(pipes),
         cores=draw(st.integers(1, cores)),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
@@ -84,6 +88,43 @@ def test_hits_and_misses_use_different_resources() -> None:
     assert result.core_cycles.tolist() == [100, 100, 100, 100]
     assert result.resource_bytes.tolist() == [1000, 4000]
     assert result.channel_bytes.tolist() == [1000, 3000]
+
+
+@given(
+    amounts=st.lists(st.integers(1, 1000), min_size=1, max_size=6),
+    other=st.integers(0, 1000),
+    hbm=st.integers(1, 100),
+)
+@settings(max_examples=30)
+def test_a_transfer_of_two_ports_takes_what_two_transfers_at_once_take(
+    amounts: list[int], other: int, hbm: int
+) -> None:
+    """Also beside one of a single port; memory gives the bytes of both."""
+    two = Machine(
+        pipes=tuple(PipeSpec(name=f"P{p}", unit="U") for p in range(3)),
+        cores=len(amounts),
+        channels=tuple(Channel(name=f"{n}", port_bytes_per_cycle=8, resources=(0, 1) * n) for n in (1, 2)),
+        resources=(Resource(name="HBM", bytes_per_cycle=hbm), Resource(name="L2", bytes_per_cycle=2 * hbm)),
+    )
+    apart, as_one = Builder(), Builder()
+    for b, pipes, channel in ((apart, 2, 0), (as_one, 1, 1)):
+        for pipe in range(pipes):
+            b.transfer(pipe, channel=channel, programs=amounts)
+        b.transfer(2, other, channel=0)
+    expected, found = apart.run(two, programs=len(amounts)), as_one.run(two, programs=len(amounts))
+    np.testing.assert_allclose(found.core_cycles, expected.core_cycles, rtol=1e-12)
+    assert found.resource_bytes.tolist() == expected.resource_bytes.tolist()
+    assert found.channel_bytes.sum() == expected.channel_bytes.sum()
+
+
+def test_a_twin_runs_the_instructions_of_its_pipe() -> None:
+    b = Builder()
+    b.fixed(V, 10)
+    b.fixed(MTE2, 10)
+    one = machine()
+    both = replace(one, pipes=tuple(replace(p, twin="AIV1" * (p.name == "V")) for p in one.pipes))
+    assert (b.run(one).instructions_run, b.run(both).instructions_run) == (2, 3)
+    assert b.run(both).cycles == b.run(one).cycles
 
 
 def test_rates_recover_when_a_transfer_ends() -> None:

@@ -223,10 +223,10 @@ def test_more_records_than_can_be_numbered_are_refused() -> None:
             lambda: Machine(
                 pipes=(PIPE,),
                 cores=1,
-                channels=(Channel(name="C", port_bytes_per_cycle=1, resources=(0, 0)),),
+                channels=(Channel(name="C", port_bytes_per_cycle=1, resources=(0,) * 4),),
                 resources=(Resource(name="HBM", bytes_per_cycle=1),),
             ),
-            r"channel C: resources \(0, 0\) has one twice",
+            r"channel C: resources \(0, 0, 0, 0\) has one 4 times, it must be at most 3",
         ),
     ],
 )

@@ -25,7 +25,7 @@ def test_the_reference_shares_max_min_fairly(machine: Machine, channels: list[in
     flows = [Flow(c % len(machine.channels), 1.0) for c in channels if machine.channels]
     fair(flows, machine)
     on = [
-        (r.bytes_per_cycle, [f for f in flows if j in machine.channels[f.channel].resources])
+        (r.bytes_per_cycle, [f for f in flows for k in machine.channels[f.channel].resources if k == j])
         for j, r in enumerate(machine.resources)
     ]
     assert all(sum(f.rate for f in users) <= capacity * (1 + 1e-12) for capacity, users in on)
@@ -98,7 +98,7 @@ def test_no_run_beats_a_closed_form_bound(case: tuple[Machine, list[Part]]) -> N
     assert result.busy.max() <= result.cycles * rounding
     for resource, amount in zip(machine.resources, result.resource_bytes, strict=True):
         assert amount / resource.bytes_per_cycle <= result.cycles * rounding
-    ports = np.array([c.port_bytes_per_cycle for c in machine.channels])
+    ports = np.array([c.port_bytes_per_cycle * c.ports for c in machine.channels])
     assert (result.channel_bytes / ports).sum() <= result.busy.sum() * rounding
     assert result.busy.sum() >= result.stalls[:, :, BANDWIDTH].sum() * (1 - 1e-9)
 

@@ -9,7 +9,7 @@ VARIABLE = "ENABLE_PRINT_UB_BITS"
 
 
 class KernelMetadata(NamedTuple):
-    """name, kernel_name: of the kernel. required_ub_bits: what it takes of UB, in bits, if `ENABLE_PRINT_UB_BITS` asks for it
+    """name, kernel_name: of the kernel. required_ub_bits: what it takes of UB, if `ENABLE_PRINT_UB_BITS` asks for it
     (third_party/ascend/backend/compiler.py of Triton-Ascend), else 0; always 0 for code that its compiler did not make."""
 
     name: str

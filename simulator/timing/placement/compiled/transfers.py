@@ -69,7 +69,9 @@ def _chosen(b: StepBuilder, op: Op, mask: PlannedTile, t: PlannedTile) -> Planne
     for old in there:
         old.loaded = True
         b.step(op, [], [old])
-    b.step(op, [mask, t, *there], [chosen], over=[t, *there], extra=scratch.BLOCK_BITS)
+    b.step(
+        op, [mask, t, *there], [chosen], extra=scratch.BLOCK_BITS
+    )  # not in place because of its scratch (3.11)
     return chosen
 
 

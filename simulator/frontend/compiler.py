@@ -20,7 +20,7 @@ from ..ir.building.composite import assembled
 from ..ir.building.promotion import KernelError, describe
 from ..ir.building.registry import OF_PYTHON, BoundBuiltin, Builtin, Kernel, unwrap
 from ..ir.located_errors import called_at, compile_error
-from ..ir.passes import fuse, hoist
+from ..ir.passes import dead_code, fuse, hoist
 from ..ir.passes.split_cores import CoreScope, check
 from ..ir.program import Loc, Program, Value
 from ..ir.types import AnyType
@@ -303,6 +303,7 @@ def compile_kernel(fn: Kernel, types: dict[str, AnyType], constants: dict[str, A
     fuse.fuse_accumulators(program)
     affine.classify(program)
     hoist.hoist(program)
+    dead_code.remove_dead_code(program)
     program.finish()
     liveness.mark_atomics(program)
     wrong = check(program)

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..device import TRITON_ASCEND
+from ..errors import UsageError
+from .kernel_metadata import KernelMetadata, ub_bits_asked
 from .later import made_when_read
 from .lazy_views import ShownRecord, write
 from .no_assembly import NoAssembly
@@ -125,6 +128,11 @@ class Buffer:
     held: tuple[tuple[float, int], ...] = ()
     placed_bytes: int = 0
     freed: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def used_bytes(self) -> int:
+        """Highest address used, in fact or when packed."""
+        return max(self.placed_bytes, self.peak_bytes)
 
     @property
     def alive_bytes(self) -> int:
@@ -400,6 +408,16 @@ class Run(ShownRecord):
     def asm(self) -> NoAssembly:
         """Empty, where Triton has the stages of compilation; asking for one says what to use instead."""
         return NoAssembly(self.name)
+
+    @property
+    def metadata(self) -> KernelMetadata:
+        """Of the first launch, as Triton's compiled kernels have it. Raises `UsageError` for a run that was not timed."""
+        if not self.launches:
+            raise UsageError(f"{self.name}.metadata: the run was not timed (time=False); launch it with time")
+        launch = self.launches[0]
+        told = ub_bits_asked() and launch.compiler.startswith(TRITON_ASCEND) and "UB" in launch.buffers
+        bits = 8 * launch.buffers["UB"].used_bytes if told else 0
+        return KernelMetadata(launch.kernel, launch.kernel, bits)
 
     def save(self, path: str | Path) -> None:
         """Write the record to `path`; an existing file is replaced only once the new one is whole."""

@@ -7,21 +7,15 @@ highest address of the plan: where all buffers have room side by side, that is m
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ..device import TRITON_ASCEND
+from ..record.kernel_metadata import ub_bits_asked
 
 if TYPE_CHECKING:
     from ..call import Call
 
-VARIABLE = "ENABLE_PRINT_UB_BITS"
 LINE = "[AscendNPU IR] Allocated UB size = {} bits"
-
-
-def asked() -> bool:
-    """Whether the environment asks for the lines, in the words that Triton-Ascend takes."""
-    return os.environ.get(VARIABLE, "").lower() in ("1", "true")
 
 
 def tell_ub_bits(call: Call) -> None:
@@ -29,13 +23,13 @@ def tell_ub_bits(call: Call) -> None:
 
     Only for kernels that this compiler makes, not for those that stand for Ascend C.
     """
-    if not asked() or call.device.author != TRITON_ASCEND:
+    if not ub_bits_asked() or call.device.author != TRITON_ASCEND:
         return
     from .fitting import require_places
 
     _, placement = require_places(call)
     ub = placement.buffers.get("UB")
-    size = max(ub.placed_bytes, ub.peak_bytes) if ub is not None else 0
+    size = ub.used_bytes if ub is not None else 0
     what = (call.device.product.name, size)
     if what not in call.program.told_ub:
         call.program.told_ub.add(what)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import ascendtile.simulator as sim
@@ -62,3 +63,23 @@ def test_a_kernel_that_does_not_fit_has_the_message_of_the_overflow_alone(monkey
     with pytest.raises(sim.RunError, match=r"ub overflow, requires \d+ bits while 1572864 bits available"):
         launch(copy_kernel(), 1 << 16)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("value", "compiler"), [("1", None), ("1", "ascendc"), (None, None)])
+def test_what_is_printed_is_in_the_metadata_and_else_nothing(monkeypatch, capsys, value, compiler):
+    monkeypatch.delenv("ENABLE_PRINT_UB_BITS", raising=False)
+    if value is not None:
+        monkeypatch.setenv("ENABLE_PRINT_UB_BITS", value)
+    found = launch(copy_kernel(), 256, compiler=compiler).metadata
+    printed = re.search(PATTERN, capsys.readouterr().out)
+    assert (found.name, found.kernel_name) == ("copy", "copy")
+    assert found.required_ub_bits == (int(printed.group(1)) if printed else 0)
+    assert bool(printed) == (value is not None and compiler is None)
+
+
+def test_a_run_that_was_not_timed_says_so():
+    x = np.zeros(256, np.float32)
+    with sim.device(time=False):
+        run = copy_kernel()[(1,)](x, x, BLOCK=256)
+    with pytest.raises(sim.UsageError, match="not timed"):
+        run.metadata  # noqa: B018

@@ -202,7 +202,7 @@ class MemorySpaces(Uses):
         for op, i in self.readers(v):
             if op.kind == "dot" and i == 2:
                 continue
-            if op.kind in ("store", "atomic") and i == 1 and self.fixpipe and not _on_vector(op):
+            if self.fixpipe and _by_fixpipe(op, i):
                 continue
             if op.kind == "cast" and self.fixpipe and self._cast_on_the_way_out(op):
                 self.of_value[op.results[0].id] = FIXP
@@ -212,13 +212,22 @@ class MemorySpaces(Uses):
 
     def _cast_on_the_way_out(self, op: Op) -> bool:
         readers = self.readers(op.results[0])
-        stores = all(o.kind in ("store", "atomic") and i == 1 and not _on_vector(o) for o, i in readers)
+        stores = all(_by_fixpipe(o, i) for o, i in readers)
         return bool(readers) and stores and op.results[0].dtype.name in OUT_CASTS
 
 
 def _on_vector(op: Op) -> bool:
     """Whether a scope puts it on the Vector core."""
     return op.attrs.get("core") == VECTOR
+
+
+def _by_fixpipe(op: Op, i: int) -> bool:
+    """Whether an operation stores its i-th operand as the fixpipe can: a box of the tile at regular addresses."""
+    if op.kind not in ("store", "atomic") or i != 1 or _on_vector(op):
+        return False
+    pointer, mask = op.operand(0), op.args[2]
+    whole = mask is None or not mask.shape or mask.static.kind != "dense"
+    return whole and (not pointer.shape or pointer.static.affine_offsets)
 
 
 def _of_cube(op: Op) -> bool:

@@ -63,10 +63,21 @@ def sort(b: StepBuilder, op: Op) -> None:
 
 
 def gather(b: StepBuilder, op: Op) -> None:
-    """One copy of the indices, which may have to be written out first."""
-    source, at = (b.tile_of(v) for v in op.args[:2])
-    at = at or b.filled(op, op.operand(1))
-    b.step(op, [source, at], [b.result(op, op.results[0])], extra=scratch.rounded(at.numel * at.bits))
+    """By 32-bit indices, with a copy of them; along another axis than the last, and of 64 bits, by scalar code. int8 goes by
+    way of fp16 (GatherOp::decomposeOperation in lib/Dialect/HFusion/IR/HFusionOps.cpp).
+    """
+    v, r = op.operand(0), op.results[0]
+    given = b.tile_of(op.operand(1)) or b.filled(op, op.operand(1))
+    at = b.widened(op, given, "int32") if given.bits == 64 else given
+    assert at is not None
+    used = "fp16" if element_of(v) in BYTES else element_of(v)
+    source = b.widened(op, b.tile_of(v), used)
+    out = b.result(op, r) if used == element_of(v) else b.tile(b.shape(r), used, TILE, op, r)
+    by_scalar = op.attrs["axis"] != len(v.shape) - 1 or out.bits == 64
+    out.scalar |= by_scalar
+    b.step(op, [source, at], [out], extra=0 if by_scalar else scratch.rounded(at.numel * at.bits))
+    if used != element_of(v):
+        b.of[r.id] = _back(b, op, out, element_of(v))
 
 
 def cat(b: StepBuilder, op: Op) -> None:

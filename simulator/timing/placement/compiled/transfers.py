@@ -8,7 +8,7 @@ from ..allocation.extra_slots import BIAS_IN_L1
 from ..memory_spaces import FIXP, L0C, L1, UB, VIEW
 from . import scratch
 from .building import StepBuilder
-from .tiles import FOR_CUBE, FROM_CUBE, TILE, PlannedTile
+from .tiles import CHOSEN, FOR_CUBE, FROM_CUBE, TILE, PlannedTile
 from .types import element_of
 
 
@@ -46,6 +46,8 @@ def store(b: StepBuilder, op: Op) -> None:
     t = b.tile_of(v)
     if v is not None and v.shape and t is None:
         t = b.filled(op, v)
+    if t is not None and mask is not None:
+        t = _chosen(b, op, mask, t)
     if t is not None and t.space == UB:
         t.stored = True
         if op.id in b.rules.blocks.leaving:
@@ -56,6 +58,21 @@ def store(b: StepBuilder, op: Op) -> None:
         r = b.result(op, op.results[0])
         r.loaded = True
         b.step(op, [], [r])
+
+
+def _chosen(b: StepBuilder, op: Op, mask: PlannedTile, t: PlannedTile) -> PlannedTile:
+    """Under a mask of elements all are stored: a select takes the new ones or what lies there, which is loaded; of an
+    atomic, what changes nothing (8.1; Triton-Ascend, third_party/ascend/lib/DiscreteMaskAccessConversion).
+    """
+    chosen = b.tile(t.shape, t.element, CHOSEN, op)
+    there = [b.tile(t.shape, t.element, CHOSEN, op)] if op.kind == "store" else []
+    for old in there:
+        old.loaded = True
+        b.step(op, [], [old])
+    b.step(
+        op, [mask, t, *there], [chosen], extra=scratch.BLOCK_BITS
+    )  # not in place because of its scratch (3.11)
+    return chosen
 
 
 def _leaves_in_blocks(b: StepBuilder, op: Op, t: PlannedTile) -> None:

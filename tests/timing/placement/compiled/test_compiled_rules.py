@@ -66,7 +66,18 @@ def straight(x, out, WHAT: tl.constexpr, B: tl.constexpr):
         v = tl.exp(v) + v
     elif WHAT == "sum":
         v = v - tl.sum(v, axis=0)
-    tl.store(out + o, v)
+    if WHAT == "masked":
+        tl.store(out + o, v, mask=v > 0.0)
+    elif WHAT == "added under a mask":
+        tl.atomic_add(out + o, v, mask=v > 0.0)
+    else:
+        tl.store(out + o, v)
+
+
+@sim.jit
+def gathered(x, at, out, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    o = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + o, tl.gather(tl.load(x + o), tl.load(at + o), AXIS))
 
 
 @sim.jit
@@ -123,6 +134,30 @@ def test_what_a_loop_moves_is_there_twice_and_straight_code_once() -> None:
 def test_a_result_takes_the_place_of_an_operand_that_ends_there(what: str, tiles: int) -> None:
     with sim.device(PRODUCT):
         assert ub(straight.time((1,), single(B), single(B), WHAT=what, B=B)).peak_bytes == tiles * 4 * B
+
+
+@pytest.mark.parametrize(("what", "tiles"), [("masked", 3), ("added under a mask", 2)])
+def test_a_store_under_a_mask_of_elements_loads_what_lies_there(what: str, tiles: int) -> None:
+    """The new tile, what lies there and what is selected; a bit an element is the mask, a block the scratch of the select."""
+    with sim.device(PRODUCT):
+        need = ub(straight.time((1,), single(B), single(B), WHAT=what, B=B)).peak_bytes
+    assert need == tiles * 4 * B + B // 8 + 32
+
+
+@pytest.mark.parametrize(
+    ("element", "axis", "index"), [("float32", 1, 4), ("float32", 0, 0), ("int64", 1, 0)]
+)
+def test_gathers_take_a_copy_of_indices_of_32_bits_unless_scalar_code_does_them(
+    element: str, axis: int, index: int
+) -> None:
+    m, n = 16, 64
+    with sim.device(PRODUCT):
+        x, at = sim.shape((m, n), element), sim.shape((m, n), "int32")
+        run = gathered.time((1,), x, at, x, AXIS=axis, M=m, N=n)
+        wide = gathered.time((1,), x, sim.shape((m, n), "int64"), x, AXIS=axis, M=m, N=n)
+    bytes_each = 2 * (8 if element == "int64" else 4) + 4 + index
+    assert ub(run).placed_bytes == bytes_each * m * n
+    assert ub(wide).placed_bytes == (bytes_each + 4) * m * n  # narrowed in their own place
 
 
 def test_an_overflow_is_tried_again_without_copies_and_says_so() -> None:

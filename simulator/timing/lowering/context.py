@@ -148,7 +148,7 @@ class LoweringPlan:
         self.l0_tile = l0_tile
         compiled, model, rows = one_by_one is not None, CostModel(product), placement.rows
         self.costs = (
-            HalfCosts(model, program, self.definitions, rows)
+            HalfCosts(model, self.definitions, rows)
             if rows
             else VectorCosts(model, self.definitions, compiled)
         )

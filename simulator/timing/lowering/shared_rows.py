@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...ir.program import Op, Program, Value
+from ...ir.program import Op, Value
 from ..costs.model import Cost, CostModel
 from ..costs.vector import VectorCosts
 from ..placement.layouts import Definitions
@@ -35,31 +35,34 @@ class Halves:
         return self.values[v.id]
 
     def op(self, op: Op) -> Op:
-        if op.id not in self.ops:
+        found = self.ops.get(op.id)
+        if found is None:
             args = tuple(None if v is None else self.value(v) for v in op.args)
             results = tuple(self.value(v) for v in op.results)
-            self.ops[op.id] = Op(op.id, op.kind, op.name, args, results, op.attrs, op.loc, op.regions)
-        return self.ops[op.id]
+            found = Op(op.id, op.kind, op.name, args, results, op.attrs, op.loc, op.regions)
+            self.ops[op.id] = found
+        return found
 
 
 class HalfDefinitions(Definitions):
     """Who defines each half."""
 
-    def __init__(self, program: Program, known: Definitions, halves: Halves) -> None:
-        super().__init__(program)
-        self.by_value = {v: halves.op(op) for v, op in self.by_value.items()}
-        self.folded = known.folded
+    def __init__(self, known: Definitions, halves: Halves) -> None:
+        self.by_value, self.parameters, self.folded = known.by_value, known.parameters, known.folded
+        self.halves = halves
         self.settle()
+
+    def of(self, v: Value) -> Op | None:
+        op = super().of(v)
+        return None if op is None else self.halves.op(op)
 
 
 class HalfCosts(VectorCosts):
     """What one of the two cores takes for operations and tiles of the whole program."""
 
-    def __init__(
-        self, model: CostModel, program: Program, known: Definitions, rows: Mapping[int, int]
-    ) -> None:
+    def __init__(self, model: CostModel, known: Definitions, rows: Mapping[int, int]) -> None:
         self.halves = Halves(rows)
-        super().__init__(model, HalfDefinitions(program, known, self.halves), compiled=True)
+        super().__init__(model, HalfDefinitions(known, self.halves), compiled=True)
 
     def of(self, op: Op) -> Cost:
         return super().of(self.halves.op(op))

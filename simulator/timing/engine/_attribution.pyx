@@ -1,8 +1,9 @@
 """Charges every cycle of a program on its core to source lines; the contract is _attribution.pxd.
 
 While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each
-is charged a third. A pipe that has a twin counts as two. While none is busy, the core waits for a latency, and
-the line of the record that was the last to be busy is charged (before the first one: the line of the first one).
+is charged a third. A pipe that has a twin counts as two. While none is busy, the core waits for a latency,
+and the line of the record that was the last to be busy is charged (before the first one: the line of the
+first one).
 
 What pipes do is kept until it is known what all of them do at that time, and charged in order of time.
 """

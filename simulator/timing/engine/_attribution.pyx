@@ -1,8 +1,9 @@
 """Charges every cycle of a program on its core to source lines; the contract is _attribution.pxd.
 
 While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each
-is charged a third. While none is busy, the core waits for a latency, and the line of the record that was the
-last to be busy is charged (before the first one: the line of the first one).
+is charged a third. A pipe that has a twin counts as two. While none is busy, the core waits for a latency,
+and the line of the record that was the last to be busy is charged (before the first one: the line of the
+first one).
 
 What pipes do is kept until it is known what all of them do at that time, and charged in order of time.
 """
@@ -36,9 +37,9 @@ cdef extern from *:
     int64_t bits_of(double time) nogil
     int64_t least(const int64_t* keys, int count) nogil
 
-cdef double[17] PART  # of the time, that each of so many busy pipes is charged
+cdef double[2 * MAX_PIPES + 1] PART  # of the time, that each of so many busy pipes is charged
 PART[0] = 0.0
-for _busy in range(1, 17):
+for _busy in range(1, 2 * MAX_PIPES + 1):
     PART[_busy] = 1.0 / _busy
 
 cdef int64_t MOST = 1 << 6  # edges of a pipe that are kept before some are charged
@@ -147,10 +148,10 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
         now = time
         # No branches: a processor cannot predict whether it begins or ends.
         begins = edge.kind >= BEGINS
-        lines[edge.line] += (shared - lanes[p].since) * (1 - begins)
+        lines[edge.line] += (shared - lanes[p].since) * (1 - begins) * lanes[p].count
         lanes[p].since = shared
         last = last if begins else edge.line
-        busy += edge.kind // MAX_PIPES - 1
+        busy += (edge.kind // MAX_PIPES - 1) * lanes[p].count
     for p in range(world.lanes):
         if at[p]:
             lanes[p].head = at[p] - lanes[p].edges

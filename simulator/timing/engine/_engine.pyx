@@ -209,6 +209,7 @@ def run(
             if not cores[c].slots or not cores[c].used:
                 raise MemoryError("no memory for the slots of the cores")
             for p in range(n_pipes):
+                cores[c].lanes[p].count = pipes[p].count
                 cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
                 cores[c].pipes[p].records = &queue_records[c, 0, pipes[p].first]
                 cores[c].pipes[p].causes = &queue_records[c, 1, pipes[p].first]

@@ -153,6 +153,7 @@ cdef struct Lane:  # what a pipe has done and is not charged to lines yet, and t
     Edge* edges
     int64_t room, head, tail
     double since  # the shared clock when the record at `head` began
+    int count  # equal pipes that it stands for
 
 cdef struct Stage:  # the scalar issue stage of one unit
     double time  # when it has issued everything before `next`

@@ -80,7 +80,7 @@ class EngineResult(NamedTuple):
         line_stalls: [lines, pipes, REASONS] stalls by the line of the record that waits, summed over cores:
             those of `stalls`, but for the tail, which belongs to no record.
         line_exposed: [lines] summed over cores: every cycle of a program on its core, charged to lines. Busy
-            pipes share the time evenly; while none is busy the last one that was is charged.
+            pipes share the time evenly, twins too; while none is busy the last one that was is charged.
         resource_bytes, channel_bytes: [resources], [channels] bytes that passed.
         records_run, instructions_run: without skipped records; a twin's instructions count too.
         late_starts: transfers that were found after the clock had passed their start; 0 unless the engine is

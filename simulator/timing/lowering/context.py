@@ -149,7 +149,7 @@ class LoweringPlan:
         self.l0_tile = l0_tile
         compiled, model, rows = one_by_one is not None, CostModel(product), placement.rows
         self.costs = (
-            HalfCosts(model, program, self.definitions, rows, compiled)
+            HalfCosts(model, self.definitions, rows, compiled)
             if rows
             else VectorCosts(model, self.definitions, compiled)
         )

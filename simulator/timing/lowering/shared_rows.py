@@ -7,26 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...ir.program import Op, Program, Value
+from ...ir.program import Op, Value
 from ..costs.model import Cost, CostModel
 from ..costs.vector import VectorCosts
-from ..placement.layouts import Definitions
 from ..placement.shared_rows.halves import HalfDefinitions, Halves
 
 
 class HalfCosts(VectorCosts):
     """What one of the two cores takes for operations and tiles of the whole program."""
 
-    def __init__(
-        self,
-        model: CostModel,
-        program: Program,
-        known: Definitions,
-        rows: Mapping[int, int],
-        compiled: bool,
-    ) -> None:
+    def __init__(self, model: CostModel, known: Definitions, rows: Mapping[int, int], compiled: bool) -> None:
         self.halves = Halves(rows)
-        super().__init__(model, HalfDefinitions(program, known, self.halves), compiled)
+        super().__init__(model, HalfDefinitions(known, self.halves), compiled)
         self.operands.by_blocks = not compiled
 
     def of(self, op: Op) -> Cost:

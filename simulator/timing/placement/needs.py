@@ -72,7 +72,7 @@ class Needs:
         """Those of each of two Vector cores. rows: value -> the axis of which each has half."""
         half = copy.copy(self)
         half.halves = Halves(rows)
-        known = HalfDefinitions(self.program, self.definitions, half.halves)
+        known = HalfDefinitions(self.definitions, half.halves)
         asking = (op for op in self.program.walk() if op.id in self.scratch)
         half.scratch = {op.id: size for op in asking if (size := half._scratch(op, known))}
         return half

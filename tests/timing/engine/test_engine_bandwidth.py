@@ -117,14 +117,16 @@ def test_a_transfer_of_two_ports_takes_what_two_transfers_at_once_take(
     assert found.channel_bytes.sum() == expected.channel_bytes.sum()
 
 
-def test_a_twin_runs_the_instructions_of_its_pipe() -> None:
+def test_a_twin_runs_the_instructions_of_its_pipe_and_shares_the_time_with_all_that_are_busy() -> None:
     b = Builder()
-    b.fixed(V, 10)
-    b.fixed(MTE2, 10)
+    b.fixed(V, 30, line=1)
+    b.fixed(MTE2, 30)
     one = machine()
     both = replace(one, pipes=tuple(replace(p, twin="AIV1" * (p.name == "V")) for p in one.pipes))
     assert (b.run(one).instructions_run, b.run(both).instructions_run) == (2, 3)
-    assert b.run(both).cycles == b.run(one).cycles
+    assert b.run(both).cycles == b.run(one).cycles == 30
+    assert b.run(one).line_exposed.tolist() == pytest.approx([15, 15])
+    assert b.run(both).line_exposed.tolist() == pytest.approx([10, 20])
 
 
 def test_rates_recover_when_a_transfer_ends() -> None:

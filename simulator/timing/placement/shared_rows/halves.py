@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ....ir.program import Op, Program, Value
+from ....ir.program import Op, Value
 from ..layouts import Definitions
 
 
@@ -40,8 +40,11 @@ class Halves:
 class HalfDefinitions(Definitions):
     """Who defines each half."""
 
-    def __init__(self, program: Program, known: Definitions, halves: Halves) -> None:
-        super().__init__(program)
-        self.by_value = {v: halves.op(op) for v, op in self.by_value.items()}
-        self.folded = known.folded
+    def __init__(self, known: Definitions, halves: Halves) -> None:
+        self.by_value, self.parameters, self.folded = known.by_value, known.parameters, known.folded
+        self.halves = halves
         self.settle()
+
+    def of(self, v: Value) -> Op | None:
+        op = super().of(v)
+        return None if op is None else self.halves.op(op)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ....ir.program import Op, Value
@@ -22,11 +22,13 @@ BOOL_CAST_BITS = 96 * 8  # 10.5
 
 class Rules(NamedTuple):
     """rows: value -> the axis that the two Vector cores share. blocks: what moves element by element. motion: whether what
-    does not change in a loop moves before it (6.2)."""
+    does not change in a loop moves before it (6.2). older: release 8.5, which orders int32 as int64 and whose selects take
+    no number as an operand (AscendNPU-IR, branch release/v1.0.0, HFusion's Normalize.cpp and InlineBrc.cpp)."""
 
     rows: Mapping[int, int] = {}
     blocks: BlockByBlock = BlockByBlock()
     motion: bool = True
+    older: bool = False
 
 
 class StepBuilder:
@@ -55,6 +57,7 @@ class StepBuilder:
         self.l0c: dict[int, PlannedTile] = {}
         self.l1: dict[tuple[int, int], PlannedTile] = {}
         self.pending: dict[int, Op] = {}  # casts of loaded tiles, made where they are first read
+        self.written: dict[Hashable, PlannedTile] = {}  # numbers written out at the begin of the program
         self.explicit = {op.id: self._explicit(op) for op in self.program.of_kind("alloc")}
         for v, alloc in values_inside(self.program, self.spaces) if self.explicit else ():
             self.of[v.id] = self.explicit[alloc.id]
@@ -107,9 +110,35 @@ class StepBuilder:
         if t is None or t.element == element:
             return t
         w = self.tile(t.shape, element, WIDENED, op)
-        over = [t] if w.bits <= t.bits else []
-        self.step(op, [t], [w], over=over, extra=BOOL_CAST_BITS if t.element == BOOL else 0)
+        self.step(op, [t], [w], over=narrowed(t, w), extra=BOOL_CAST_BITS if t.element == BOOL else 0)
         return w
+
+    def number(self, op: Op, v: Value, element: str) -> PlannedTile:
+        """A number that an operation does not take as an operand, written out as a tile.
+
+        A constant is written once, at the begin of the program, and lives as long as it is used (Triton-Ascend,
+        DenseConstantConverter: constants stand at the begin of the function).
+        """
+        key = self.constant(v, element)
+        if key is None:
+            t = self.tile(self.shape(v), element, FILLED, op)
+            self.step(op, [], [t])
+            return t
+        if key not in self.written:
+            t = self.written[key] = self.tile(self.shape(v), element, FILLED, op)
+            t.loops = ()
+            self.steps.insert(0, BufferStep(0, op, (), (t,), (), ()))
+        return self.written[key]
+
+    def constant(self, v: Value, element: str) -> Hashable | None:
+        """What tiles of one constant have in common; None for another value."""
+        source = self.definitions.scalar_source(v)
+        made = None if source is None else self.definitions.of(source)
+        while made is not None and made.kind == "cast":
+            made = self.definitions.of(made.operand(0))
+        if made is None or made.kind != "const":
+            return None
+        return self.shape(v), element, repr(made.attrs["value"])
 
     def step(
         self,
@@ -172,6 +201,12 @@ class StepBuilder:
 
     def _one_column(self, v: Value) -> bool:
         return v.id not in self.demand.full and self.definitions.form(v) == COLUMN
+
+
+def narrowed(t: PlannedTile, out: PlannedTile) -> list[PlannedTile]:
+    """Operands of a cast in whose place its result may be: one that does not widen, of one axis (3.10)."""
+    one_axis = sum(n > 1 for n in t.shape) <= 1
+    return [t] if out.bits == t.bits or (out.bits < t.bits and one_axis) else []
 
 
 def arguments(op: Op, k: int) -> list[Value]:

@@ -110,35 +110,35 @@ class StepBuilder:
         if t is None or t.element == element:
             return t
         w = self.tile(t.shape, element, WIDENED, op)
-        self.step(op, [t], [w], over=narrowed(t, w), extra=BOOL_CAST_BITS if t.element == BOOL else 0)
+        self.cast_step(op, t, w, extra=BOOL_CAST_BITS if t.element == BOOL else 0)
         return w
 
     def number(self, op: Op, v: Value, element: str) -> PlannedTile:
         """A number that an operation does not take as an operand, written out as a tile.
 
-        A constant is written once, at the begin of the program, and lives as long as it is used (Triton-Ascend,
-        DenseConstantConverter: constants stand at the begin of the function).
+        One from outside of all loops is written once, at the begin of the program, and lives as long as it is used
+        (Triton-Ascend: constants and what does not change stand at the begin of the function).
         """
-        key = self.constant(v, element)
-        if key is None:
-            t = self.tile(self.shape(v), element, FILLED, op)
-            self.step(op, [], [t])
-            return t
-        if key not in self.written:
+        key = self.same_number(v, element)
+        if key not in self.written or key is None:
             t = self.written[key] = self.tile(self.shape(v), element, FILLED, op)
-            t.loops = ()
-            self.steps.insert(0, BufferStep(0, op, (), (t,), (), ()))
+            if key is None:
+                self.step(op, [], [t])
+            else:
+                t.loops = ()
+                self.steps.insert(0, BufferStep(0, op, (), (t,), (), ()))
         return self.written[key]
 
-    def constant(self, v: Value, element: str) -> Hashable | None:
-        """What tiles of one constant have in common; None for another value."""
+    def same_number(self, v: Value, element: str) -> Hashable | None:
+        """What tiles of one number from outside of all loops have in common; None for another value."""
         source = self.definitions.scalar_source(v)
-        made = None if source is None else self.definitions.of(source)
+        if source is None or self.demand.place_of(source) != -1:
+            return None
+        made = self.definitions.of(source)
         while made is not None and made.kind == "cast":
             made = self.definitions.of(made.operand(0))
-        if made is None or made.kind != "const":
-            return None
-        return self.shape(v), element, repr(made.attrs["value"])
+        known = made is not None and made.kind == "const"
+        return self.shape(v), element, repr(made.attrs["value"]) if made is not None and known else source.id
 
     def step(
         self,
@@ -147,8 +147,10 @@ class StepBuilder:
         writes: Iterable[PlannedTile],
         over: Iterable[PlannedTile | None] = (),
         extra: int = 0,
+        casts: bool = False,
     ) -> None:
-        """One operation of the unit. over: operands whose buffer its result may take. extra: bits of scratch (3.8)."""
+        """One operation of the unit. over: operands whose buffer its result may take. extra: bits of scratch (3.8).
+        casts: see `BufferStep`."""
         self.time += 1
         made = list(writes)
         if extra:
@@ -157,7 +159,11 @@ class StepBuilder:
             made.append(s)
         read = tuple(t for t in reads if t is not None)
         may = tuple(t for t in over if t is not None)
-        self.steps.append(BufferStep(self.time, op, read, tuple(made), may, tuple(self.loops)))
+        self.steps.append(BufferStep(self.time, op, read, tuple(made), may, tuple(self.loops), casts))
+
+    def cast_step(self, op: Op, t: PlannedTile, out: PlannedTile, extra: int = 0) -> None:
+        """A cast, in place unless it widens (3.10)."""
+        self.step(op, [t], [out], over=[t] if out.bits <= t.bits else [], extra=extra, casts=True)
 
     # -- values --------------------------------------------------------------------------------------------------------
 
@@ -201,12 +207,6 @@ class StepBuilder:
 
     def _one_column(self, v: Value) -> bool:
         return v.id not in self.demand.full and self.definitions.form(v) == COLUMN
-
-
-def narrowed(t: PlannedTile, out: PlannedTile) -> list[PlannedTile]:
-    """Operands of a cast in whose place its result may be: one that does not widen, of one axis (3.10)."""
-    one_axis = sum(n > 1 for n in t.shape) <= 1
-    return [t] if out.bits == t.bits or (out.bits < t.bits and one_axis) else []
 
 
 def arguments(op: Op, k: int) -> list[Value]:

@@ -195,7 +195,7 @@ class Expansion(StepBuilder):
         t = self.tile(self.shape(r), element_of(r), CARRIED, op, r, UB if space == FIXP else space)
         t.carried = True
         if start is None:
-            key = self.constant(init, t.element)
+            key = self.same_number(init, t.element)
             shared = key is not None and t.space == UB and (self.loops or self.starts[key] > 1)
             self.step(op, [self.number(op, init, t.element)] if shared else [], [t])
         self.of.update((v.id, t) for v in (*arguments(op, k), r))
@@ -209,7 +209,7 @@ class Expansion(StepBuilder):
         """The constants that a loop's tiles start from: one tile for all of them, at the begin of the program."""
         for k, r in enumerate(op.results if op.kind in LOOPS else ()):
             if self.dense(r):
-                yield self.constant(op.operand(k + (3 if op.kind == "for" else 0)), element_of(r))
+                yield self.same_number(op.operand(k + (3 if op.kind == "for" else 0)), element_of(r))
 
     def _handed_back(
         self, loop: PlannedLoop, op: Op, pairs: list[tuple[PlannedTile | None, PlannedTile] | None]

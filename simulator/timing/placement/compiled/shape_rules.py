@@ -8,7 +8,7 @@ from __future__ import annotations
 from ....ir.program import Op
 from ..needs import INSERTION
 from . import scratch
-from .building import StepBuilder, narrowed
+from .building import StepBuilder
 from .tiles import BROADCAST, TILE, PlannedTile
 from .types import BOOL, BYTES, bits_of, element_of, summed_in
 
@@ -27,7 +27,7 @@ def reduce(b: StepBuilder, op: Op) -> None:
 
 def _back(b: StepBuilder, op: Op, out: PlannedTile, element: str) -> PlannedTile:
     narrow = b.tile(out.shape, element, TILE, op, op.results[0])
-    b.step(op, [out], [narrow], over=narrowed(out, narrow))
+    b.cast_step(op, out, narrow)
     return narrow
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ....ir.operations import Scratch, operation
 from ....ir.program import Op, Value
 from . import scratch
-from .building import BOOL_CAST_BITS, StepBuilder, Tiles, narrowed
+from .building import BOOL_CAST_BITS, StepBuilder, Tiles
 from .tiles import COMPARED, FILLED, INDICES, WIDENED, PlannedTile
 from .types import BOOL, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
 
@@ -32,7 +32,7 @@ def elementwise(b: StepBuilder, op: Op) -> None:
         t = b.tile(b.shape(r), used, WIDENED, op)
         b.step(op, wide, [t], over=wide, extra=extra)
         out = b.result(op, r)
-        b.step(op, [t], [out], over=narrowed(t, out))
+        b.cast_step(op, t, out)
     elif op.name == "xor" and not _flipped(b, op):
         _xor(b, op, wide)
     elif op.name == "umulhi":
@@ -70,21 +70,31 @@ def _xor(b: StepBuilder, op: Op, operands: Tiles) -> None:
 
 def compare(b: StepBuilder, op: Op) -> None:
     """In place of an operand, which is wider (3.10). An order of signed int32 is a maximum and an equality; in release 8.5 it
-    is one of int64, which scalar code makes, as it does those of other integers (11.2)."""
+    is one of int64, which scalar code makes, as it does those of other integers (11.2). Numbers are written out: the compiler
+    takes them as operands of arithmetic alone (HFusion's InlineBrc.cpp)."""
     v = op.operand(0)
     found, extra = b.operands(op.args)
     element = element_of(v)
     ordered = element == "int32" and op.name in ORDERS
     used = "int64" if ordered and b.rules.older else compared_in(element)
+    if not ordered or b.rules.older:
+        found = [t or b.number(op, a, element) for t, a in zip(found, op.args, strict=True) if a is not None]
     found = [b.widened(op, t, used) for t in found]
     if ordered and used == element:
-        most = b.tile(b.shape(op.results[0]), element, COMPARED, op)
-        b.step(op, found, [most], over=found)
-        found = [most, found[1] if found[1] is not None else found[0]]
+        found = _most(b, op, found)
     if used in INTEGERS and (used != "int32" or op.name in ORDERS and not ordered):
         _compare_by_scalar(b, op, found)
     else:
         b.step(op, found, [b.result(op, op.results[0])], over=[] if extra else found, extra=extra)
+
+
+def _most(b: StepBuilder, op: Op, operands: Tiles) -> Tiles:
+    """The larger of two operands, and the one that it is equal to, or not, if the order holds."""
+    k = op.name in ("le", "gt")
+    target = operands[k] or b.number(op, op.operand(int(k)), "int32")
+    most = b.tile(b.shape(op.results[0]), "int32", COMPARED, op)
+    b.step(op, operands, [most], over=operands)
+    return [most, target]
 
 
 def _compare_by_scalar(b: StepBuilder, op: Op, operands: Tiles) -> None:
@@ -145,8 +155,8 @@ def cast_now(b: StepBuilder, op: Op) -> None:
         _to_bool(b, op, r, t)
         return
     out = b.result(op, r)
-    over = narrowed(t, out) if t is not None and out.bits < t.bits else []
-    b.step(op, [t], [out], over=over, extra=_cast_scratch(b, v, source, target, middle))
+    assert t is not None
+    b.cast_step(op, t, out, _cast_scratch(b, v, source, target, middle))
 
 
 def _undone(b: StepBuilder, op: Op) -> PlannedTile | None:

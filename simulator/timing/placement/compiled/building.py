@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ....ir.program import Op, Value
@@ -22,11 +22,13 @@ BOOL_CAST_BITS = 96 * 8  # 10.5
 
 class Rules(NamedTuple):
     """rows: value -> the axis that the two Vector cores share. blocks: what moves element by element. motion: whether what
-    does not change in a loop moves before it (6.2)."""
+    does not change in a loop moves before it (6.2). older: release 8.5, which orders int32 as int64 and whose selects take
+    no number as an operand (AscendNPU-IR, branch release/v1.0.0, HFusion's Normalize.cpp and InlineBrc.cpp)."""
 
     rows: Mapping[int, int] = {}
     blocks: BlockByBlock = BlockByBlock()
     motion: bool = True
+    older: bool = False
 
 
 class StepBuilder:
@@ -55,6 +57,7 @@ class StepBuilder:
         self.l0c: dict[int, PlannedTile] = {}
         self.l1: dict[tuple[int, int], PlannedTile] = {}
         self.pending: dict[int, Op] = {}  # casts of loaded tiles, made where they are first read
+        self.written: dict[Hashable, PlannedTile] = {}  # numbers written out at the begin of the program
         self.explicit = {op.id: self._explicit(op) for op in self.program.of_kind("alloc")}
         for v, alloc in values_inside(self.program, self.spaces) if self.explicit else ():
             self.of[v.id] = self.explicit[alloc.id]
@@ -107,9 +110,35 @@ class StepBuilder:
         if t is None or t.element == element:
             return t
         w = self.tile(t.shape, element, WIDENED, op)
-        over = [t] if w.bits <= t.bits else []
-        self.step(op, [t], [w], over=over, extra=BOOL_CAST_BITS if t.element == BOOL else 0)
+        self.cast_step(op, t, w, extra=BOOL_CAST_BITS if t.element == BOOL else 0)
         return w
+
+    def number(self, op: Op, v: Value, element: str) -> PlannedTile:
+        """A number that an operation does not take as an operand, written out as a tile.
+
+        One from outside of all loops is written once, at the begin of the program, and lives as long as it is used
+        (Triton-Ascend: constants and what does not change stand at the begin of the function).
+        """
+        key = self.same_number(v, element)
+        if key not in self.written or key is None:
+            t = self.written[key] = self.tile(self.shape(v), element, FILLED, op)
+            if key is None:
+                self.step(op, [], [t])
+            else:
+                t.loops = ()
+                self.steps.insert(0, BufferStep(0, op, (), (t,), (), ()))
+        return self.written[key]
+
+    def same_number(self, v: Value, element: str) -> Hashable | None:
+        """What tiles of one number from outside of all loops have in common; None for another value."""
+        source = self.definitions.scalar_source(v)
+        if source is None or self.demand.place_of(source) != -1:
+            return None
+        made = self.definitions.of(source)
+        while made is not None and made.kind == "cast":
+            made = self.definitions.of(made.operand(0))
+        known = made is not None and made.kind == "const"
+        return self.shape(v), element, repr(made.attrs["value"]) if made is not None and known else source.id
 
     def step(
         self,
@@ -118,8 +147,10 @@ class StepBuilder:
         writes: Iterable[PlannedTile],
         over: Iterable[PlannedTile | None] = (),
         extra: int = 0,
+        casts: bool = False,
     ) -> None:
-        """One operation of the unit. over: operands whose buffer its result may take. extra: bits of scratch (3.8)."""
+        """One operation of the unit. over: operands whose buffer its result may take. extra: bits of scratch (3.8).
+        casts: see `BufferStep`."""
         self.time += 1
         made = list(writes)
         if extra:
@@ -128,7 +159,11 @@ class StepBuilder:
             made.append(s)
         read = tuple(t for t in reads if t is not None)
         may = tuple(t for t in over if t is not None)
-        self.steps.append(BufferStep(self.time, op, read, tuple(made), may, tuple(self.loops)))
+        self.steps.append(BufferStep(self.time, op, read, tuple(made), may, tuple(self.loops), casts))
+
+    def cast_step(self, op: Op, t: PlannedTile, out: PlannedTile, extra: int = 0) -> None:
+        """A cast, in place unless it widens (3.10)."""
+        self.step(op, [t], [out], over=[t] if out.bits <= t.bits else [], extra=extra, casts=True)
 
     # -- values --------------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class Demand:
         for op in region.ops:
             self.loop_of[op.id] = loop
             if movable(op):
-                inside = [self._where(v) for v in op.args if v is not None]
+                inside = [self.place_of(v) for v in op.args if v is not None]
                 self.loop_of[op.id] = max(inside, key=lambda loop: self.depth.get(loop, 0), default=-1)
             for inner in op.regions:
                 here = op.id if op.kind in LOOPS else loop
@@ -52,7 +52,8 @@ class Demand:
                 self.argument_of.update((a.id, here) for a in inner.args)
                 self._loops(inner, here, self.depth[here])
 
-    def _where(self, v: Value) -> int:
+    def place_of(self, v: Value) -> int:
+        """The innermost loop in which a value has to be made, -1 for none."""
         made = self.definitions.of(v)
         return self.argument_of.get(v.id, -1) if made is None else self.loop_of.get(made.id, -1)
 
@@ -108,7 +109,7 @@ class Demand:
         axes = [k for k, (a, b) in enumerate(zip(source.shape, whole, strict=True)) if a != b]
         if wide or len(v.shape) > FEW_AXES or len(axes) != 1 or op.kind not in ("binary", "unary"):
             return False
-        if self._where(source) != self.loop_of[op.id]:
+        if self.place_of(source) != self.loop_of[op.id]:
             return False
         return op.name in (BY_COLUMN if axes[0] == len(v.shape) - 1 else ARITHMETIC)
 

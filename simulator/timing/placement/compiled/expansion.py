@@ -7,10 +7,11 @@ scratch of their operations (10). `plan.py` says which of the buffers are one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from itertools import chain
 
-from ....ir.program import Op, Region, Value
+from ....ir.program import Op, Program, Region, Value
 from ..layouts import VIEWS
 from ..memory_spaces import FIXP, UB
 from ..needs import Needs
@@ -55,6 +56,8 @@ class Expansion(StepBuilder):
         self.known: dict[Hashable, Op] = {}  # operations by what they compute
         numbers = self.program.of_kind("const")
         self.constants = {op.results[0].id: op.attrs["value"] for op in numbers if not op.results[0].shape}
+        self.read = {v.id for v in _reads(self.program)}
+        self.starts = Counter(chain.from_iterable(self._starts(op) for op in self.program.walk()))
         self.stretched = {i for op in self.program.of_kind("broadcast") for i in self._stretched(op)}
         self._region(self.program.body)
         spread(self.steps)
@@ -185,15 +188,28 @@ class Expansion(StepBuilder):
     def _carried(self, op: Op, k: int) -> tuple[PlannedTile | None, PlannedTile] | None:
         """What the loop's k-th value starts from, and its buffer; None if it has no bytes or an explicit buffer."""
         r = op.results[k]
-        if not self.dense(r) or r.id in self.of:
+        if not self.dense(r) or r.id in self.of or not self._is_read(op, k):
             return None
-        start, space = self.tile_of(op.args[k + (3 if op.kind == "for" else 0)]), self.spaces.space_of(r)
+        init = op.operand(k + (3 if op.kind == "for" else 0))
+        start, space = self.tile_of(init), self.spaces.space_of(r)
         t = self.tile(self.shape(r), element_of(r), CARRIED, op, r, UB if space == FIXP else space)
         t.carried = True
         if start is None:
-            self.step(op, [], [t])
+            key = self.same_number(init, t.element)
+            shared = key is not None and t.space == UB and (self.loops or self.starts[key] > 1)
+            self.step(op, [self.number(op, init, t.element)] if shared else [], [t])
         self.of.update((v.id, t) for v in (*arguments(op, k), r))
         return start, t
+
+    def _is_read(self, op: Op, k: int) -> bool:
+        """Whether anybody reads a loop's k-th value, in the loop or behind it; canonicalization drops the others."""
+        return any(v.id in self.read for v in (*arguments(op, k), op.results[k]))
+
+    def _starts(self, op: Op) -> Iterator[Hashable]:
+        """The constants that a loop's tiles start from: one tile for all of them, at the begin of the program."""
+        for k, r in enumerate(op.results if op.kind in LOOPS else ()):
+            if self.dense(r):
+                yield self.same_number(op.operand(k + (3 if op.kind == "for" else 0)), element_of(r))
 
     def _handed_back(
         self, loop: PlannedLoop, op: Op, pairs: list[tuple[PlannedTile | None, PlannedTile] | None]
@@ -223,3 +239,12 @@ class Expansion(StepBuilder):
         for at, line in chain((s.at, s.op.loc.line) for s in self.steps):
             out[at] = line
         return out
+
+
+def _reads(program: Program) -> Iterator[Value]:
+    """Values that an operation reads or a region hands back as another one than it got."""
+    for op in program.walk():
+        yield from (v for v in op.args if v is not None)
+        for inner in op.regions:
+            given = inner.args[len(inner.args) - len(inner.yields) :]
+            yield from (y for a, y in zip(given, inner.yields, strict=True) if a is not y)

@@ -27,7 +27,7 @@ def reduce(b: StepBuilder, op: Op) -> None:
 
 def _back(b: StepBuilder, op: Op, out: PlannedTile, element: str) -> PlannedTile:
     narrow = b.tile(out.shape, element, TILE, op, op.results[0])
-    b.step(op, [out], [narrow], over=[out])
+    b.cast_step(op, out, narrow)
     return narrow
 
 

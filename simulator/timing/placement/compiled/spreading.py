@@ -26,12 +26,23 @@ MIXING = (
 
 
 def spread(steps: list[BufferStep]) -> None:
-    """Marks the axes of all tiles that lie in blocks because others do."""
+    """Marks the axes of all tiles that lie in blocks because others do, and tiles whose axes stay apart (9.2, 9.3)."""
     mixed = [[t for t in (*s.reads, *s.writes) if _padded(t)] for s in steps if _passes(s)]
     chains = [tiles for tiles in mixed if len(tiles) > 1]
     changed = any(t.spread for tiles in chains for t in tiles)
     while changed:
         changed = any([_joined(a, b) for tiles in chains for a, b in permutations(tiles, 2)])
+    wide = [[t for t in tiles if sum(n > 1 for n in t.shape) > 1] for tiles in chains]
+    while any([_masked(tiles) for tiles in wide]):
+        pass
+
+
+def _masked(tiles: list[PlannedTile]) -> bool:
+    """What is worked on with a tile whose rows are moved with a mask keeps its axes apart, too; whether that is news."""
+    news = any(t.masked for t in tiles) and not all(t.masked for t in tiles)
+    for t in tiles if news else ():
+        t.masked = True
+    return news
 
 
 def _passes(s: BufferStep) -> bool:

@@ -32,7 +32,7 @@ class PlannedTile:
     """One buffer. element: its type by name; bits: of one element. slots: how often it is there; asked: by the kernel.
 
     values: of the program, that lie in it. loaded, stored: a load fills it, a store empties it. scalar: scalar code touches
-    it. carried: no result takes its place and it takes none. unique: it shares no bytes. loops: those around its making,
+    it. masked: rows of it, or of a tile that it is worked on with, are moved with a mask, so that its axes stay apart. carried: no result takes its place and it takes none. unique: it shares no bytes. loops: those around its making,
     outermost first. spread: axes whose elements each begin at a block of 32 bytes. first, last: its life, -1: never written.
     """
 
@@ -50,6 +50,7 @@ class PlannedTile:
     loaded: bool = False
     stored: bool = False
     scalar: bool = False
+    masked: bool = False
     carried: bool = False
     unique: bool = False
     label: str = ""
@@ -61,6 +62,11 @@ class PlannedTile:
     def numel(self) -> int:
         """Elements."""
         return math.prod(self.shape)
+
+    @property
+    def merged(self) -> bool:
+        """Whether it is one axis to the unit (9.1, 9.2)."""
+        return not self.masked or sum(n > 1 for n in self.shape) <= 1
 
     @property
     def moved(self) -> bool:
@@ -78,7 +84,8 @@ class PlannedLoop:
 
 
 class BufferStep(NamedTuple):
-    """One operation of the unit at one time. over: operands whose buffer the result may take (3.10)."""
+    """One operation of the unit at one time. over: operands whose buffer the result may take (3.10). casts: it is a cast, in
+    place only if all axes of its operand are one (`merged`)."""
 
     at: int
     op: Op
@@ -86,6 +93,7 @@ class BufferStep(NamedTuple):
     writes: tuple[PlannedTile, ...]
     over: tuple[PlannedTile, ...]
     loops: tuple[PlannedLoop, ...]
+    casts: bool = False
 
 
 class Carried(NamedTuple):

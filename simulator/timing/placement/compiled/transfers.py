@@ -20,6 +20,7 @@ def load(b: StepBuilder, op: Op) -> None:
         return
     t = _loaded(b, op, r, space)
     mask = b.tile_of(op.args[1])
+    t.masked |= op.args[1] is not None
     b.step(op, [], [t])
     if mask is not None and space == UB:
         b.step(op, [t, mask], [t], extra=scratch.BLOCK_BITS)
@@ -50,6 +51,7 @@ def store(b: StepBuilder, op: Op) -> None:
         t = _chosen(b, op, mask, t)
     if t is not None and t.space == UB:
         t.stored = True
+        t.masked |= len(op.args) > 2 and op.args[2] is not None
         if op.id in b.rules.blocks.leaving:
             _leaves_in_blocks(b, op, t)
     others = [b.tile_of(x) for x in op.args[3:]]

@@ -9,7 +9,7 @@ from ....ir.operations import Scratch, operation
 from ....ir.program import Op, Value
 from . import scratch
 from .building import BOOL_CAST_BITS, StepBuilder, Tiles
-from .tiles import COMPARED, INDICES, WIDENED, PlannedTile
+from .tiles import COMPARED, FILLED, INDICES, WIDENED, PlannedTile
 from .types import BOOL, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
 
 BLOCK = scratch.BLOCK_BITS
@@ -32,7 +32,7 @@ def elementwise(b: StepBuilder, op: Op) -> None:
         t = b.tile(b.shape(r), used, WIDENED, op)
         b.step(op, wide, [t], over=wide, extra=extra)
         out = b.result(op, r)
-        b.step(op, [t], [out], over=[t] if out.bits <= t.bits else [])
+        b.cast_step(op, t, out)
     elif op.name == "xor" and not _flipped(b, op):
         _xor(b, op, wide)
     elif op.name == "umulhi":
@@ -69,40 +69,62 @@ def _xor(b: StepBuilder, op: Op, operands: Tiles) -> None:
 
 
 def compare(b: StepBuilder, op: Op) -> None:
-    """An order of signed int32 is a maximum and an equality; unsigned ones are compared by scalar code (11.2)."""
-    r, v = op.results[0], op.operand(0)
+    """In place of an operand, which is wider (3.10). An order of signed int32 is a maximum and an equality; in release 8.5 it
+    is one of int64, which scalar code makes, as it does those of other integers (11.2). Numbers are written out: the compiler
+    takes them as operands of arithmetic alone (HFusion's InlineBrc.cpp)."""
+    v = op.operand(0)
     found, extra = b.operands(op.args)
     element = element_of(v)
-    used = compared_in(element)
-    found = [b.widened(op, t, used) if used != element else t for t in found]
-    if element == "int32" and op.name in ORDERS:
-        most = b.tile(b.shape(r), element, COMPARED, op)
-        b.step(op, found, [most], over=found)
-        found = [most, found[1] if found[1] is not None else found[0]]
-    out = b.result(op, r)
-    if used == "int64" or (element in INTEGERS and element != "int32" and used == element):
-        _scalar([*found, out])
-    b.step(op, found, [out], extra=extra)
+    ordered = element == "int32" and op.name in ORDERS
+    used = "int64" if ordered and b.rules.older else compared_in(element)
+    if not ordered or b.rules.older:
+        found = [t or b.number(op, a, element) for t, a in zip(found, op.args, strict=True) if a is not None]
+    found = [b.widened(op, t, used) for t in found]
+    if ordered and used == element:
+        found = _most(b, op, found)
+    if used in INTEGERS and (used != "int32" or op.name in ORDERS and not ordered):
+        _compare_by_scalar(b, op, found)
+    else:
+        b.step(op, found, [b.result(op, op.results[0])], over=[] if extra else found, extra=extra)
 
 
-def _scalar(tiles: Tiles) -> None:
-    for t in tiles:
+def _most(b: StepBuilder, op: Op, operands: Tiles) -> Tiles:
+    """The larger of two operands, and the one that it is equal to, or not, if the order holds."""
+    k = op.name in ("le", "gt")
+    target = operands[k] or b.number(op, op.operand(int(k)), "int32")
+    most = b.tile(b.shape(op.results[0]), "int32", COMPARED, op)
+    b.step(op, operands, [most], over=operands)
+    return [most, target]
+
+
+def _compare_by_scalar(b: StepBuilder, op: Op, operands: Tiles) -> None:
+    """Scalar code stores no bits: it makes bytes, and those are compared with 0 as fp16 (HIVMDecomposeOp.cpp)."""
+    r = op.results[0]
+    made = b.tile(b.shape(r), "int8", COMPARED, op)
+    for t in (*operands, made):
         if t is not None:
             t.scalar = True
+    b.step(op, operands, [made], over=operands)
+    half, zero = b.tile(made.shape, "fp16", COMPARED, op), b.tile(made.shape, "fp16", FILLED, op)
+    b.step(op, [made], [half])
+    b.step(op, [], [zero])
+    b.step(op, [half, zero], [b.result(op, r)], over=[half, zero])
 
 
 def select(b: StepBuilder, op: Op) -> None:
-    """10.6; bools are selected by way of fp16."""
+    """10.6: not in place, because of its scratch, which those of int64 do not have; bools are selected by way of fp16."""
     r = op.results[0]
+    element = "fp16" if element_of(r) == BOOL else element_of(r)
     found, extra = b.operands(op.args)
-    extra += BLOCK * (1 + sum(t is None for t in found[1:]))
-    if element_of(r) != BOOL:
-        b.step(op, found, [b.result(op, r)], over=found[1:], extra=extra)
-        return
-    wide = [b.widened(op, t, "fp16") for t in found[1:]]
-    chosen = b.tile(b.shape(r), "fp16", WIDENED, op)
-    b.step(op, [found[0], *wide], [chosen], over=wide, extra=extra)
-    b.step(op, [chosen], [b.result(op, r)], over=[chosen])
+    wide = [b.widened(op, t, element) for t in found[1:]]
+    if b.rules.older:
+        wide = [t or b.number(op, op.operand(k + 1), element) for k, t in enumerate(wide)]
+    free = element in ("int64", "uint64")
+    extra += 0 if free else BLOCK * (1 + sum(t is None for t in wide))
+    out = b.tile(b.shape(r), element, WIDENED, op) if element_of(r) == BOOL else b.result(op, r)
+    b.step(op, [found[0], *wide], [out], over=wide if free else [], extra=extra)
+    if element_of(r) == BOOL:
+        b.step(op, [out], [b.result(op, r)], over=[out])
 
 
 def cast(b: StepBuilder, op: Op) -> None:
@@ -133,8 +155,8 @@ def cast_now(b: StepBuilder, op: Op) -> None:
         _to_bool(b, op, r, t)
         return
     out = b.result(op, r)
-    narrows = t is not None and out.bits < t.bits
-    b.step(op, [t], [out], over=[t] if narrows else [], extra=_cast_scratch(b, v, source, target, middle))
+    assert t is not None
+    b.cast_step(op, t, out, _cast_scratch(b, v, source, target, middle))
 
 
 def _undone(b: StepBuilder, op: Op) -> PlannedTile | None:
@@ -147,7 +169,7 @@ def _undone(b: StepBuilder, op: Op) -> PlannedTile | None:
 def _to_bool(b: StepBuilder, op: Op, r: Value, t: PlannedTile | None) -> None:
     """Equal to zero, then not."""
     equal = b.tile(b.shape(r), BOOL, COMPARED, op)
-    b.step(op, [t], [equal])
+    b.step(op, [t], [equal], over=[t])
     b.step(op, [equal], [b.result(op, r)], over=[equal])
 
 

@@ -1,9 +1,9 @@
 """Records of tiles that pass between Cube and Vector cores through a workspace in global memory.
 
-In code of the vendor's compiler (AscendNPU-IR at commit 52f96a13, lib/Dialect/HIVM/Transforms/InjectBlockSync.cpp and its
-test) the receiver sends word when it has read a tile. The sender waits for it before it sends another tile to that place, and
-after a loop for the words of the last ones, so that nothing of what follows the loop begins before. Waiting stops all that
-comes later on that core (CANN, page of CrossCoreWaitFlag).
+In code of the vendor's compiler (AscendNPU-IR at commit 52f96a13, lib/Dialect/HIVM/Transforms/InjectBlockSync.cpp and
+its test) the receiver sends word when it has read a tile. The sender waits for it before it sends another tile to that
+place, and after a loop for the words of the last ones, so that nothing of what follows the loop begins before. Waiting
+stops all that comes later on that core (CANN, page of CrossCoreWaitFlag).
 """
 
 from __future__ import annotations

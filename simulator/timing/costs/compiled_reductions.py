@@ -1,9 +1,9 @@
-"""Reductions along the last axis as the vendor's compiler makes them; their scratch is 10.1 of `placement/compiled/scratch.py`.
+"""Reductions along the last axis as the vendor's compiler makes them; for their scratch see `placement/compiled/scratch.py`.
 
 AscendNPU-IR at commit 52f96a13, lib/Template, Vector/Reduction: ReduceARImpl.h, ReductionUtils.h, ReduceR.cpp.
 
-    sums, maxima, minima of floats    rows are folded in halves, elementwise, until one repeat is left; then one repeat of the
-                                      reducing instruction for each row
+    sums, maxima, minima of floats    rows are folded in halves, elementwise, until one repeat is left; then one repeat of
+                                      the reducing instruction for each row
     integers, products, bits          folded to a block of 32 bytes; from there on the scalar unit moves the upper half of
                                       each row away, and an instruction joins the two
 """
@@ -81,7 +81,7 @@ class _Rows:
             yield self.c.model.vector(row, self.dtype, self.rows * self.block, self.bits)
 
     def _halves(self, last: int) -> Iterator[Cost]:
-        """Upper halves onto lower ones until rows of `last` are left; what is beyond a power of two right after the first."""
+        """Upper halves onto lower ones until rows of `last` are left; what is beyond a power of two after the first."""
         n = 1 << (self.columns.bit_length() - 1)
         beyond = self.columns - n
         if n > last:

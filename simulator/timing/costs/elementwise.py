@@ -34,7 +34,8 @@ def _instruction(c: Operands, op: Op, forms: list[str], r: Value) -> tuple[str, 
     if scalar:
         negated = op.name == "sub" and forms[0] == SCALAR  # s - x: negate, then add
         return scalar, c.whole("muls", r) if negated else None
-    return name_of(op), c.whole("duplicate", r)
+    element = compute_type(r)
+    return name_of(op), c.made_of_scalar(element, padded_elements(r, bits_of(element)))
 
 
 def function(c: Operands, op: Op, steps: Steps) -> Cost:
@@ -69,7 +70,7 @@ def divide_integers(c: Operands, op: Op, element: str) -> Cost:
     n, forms = padded_elements(r, 32), [c.form(a) for a in op.args]
     steps = [c.model.cast(element, "fp32", n, 32) for f in forms if f != SCALAR]
     if SCALAR in forms:
-        steps.append(c.model.vector("duplicate", "fp32", n, 32))
+        steps.append(c.made_of_scalar("fp32", n))
     steps += [c.model.vector("div", "fp32", n, 32), c.model.cast("fp32", element, n, 32)]
     if op.name == "mod":
         steps += [c.model.vector(row, element, n, 32) for row in ("mul", "sub")]
@@ -132,10 +133,10 @@ def _not(c: Operands, op: Op) -> Cost:
 
 def select(c: Operands, op: Op) -> Cost:
     r = op.results[0]
-    cost = c.whole("select", r, c.conflict(op))
+    cost, element = c.whole("select", r, c.conflict(op)), compute_type(r)
     for v in op.args[1:]:
         if c.form(v) == SCALAR:
-            cost = c.whole("duplicate", r).then(cost)
+            cost = c.made_of_scalar(element, padded_elements(r, bits_of(element))).then(cost)
     return cost
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ir.operations import in_fp32
 from ...ir.program import Op, Value
 from ..placement.banks import Banks
-from ..placement.layouts import COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
+from ..placement.layouts import BLOCK_BYTES, COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .model import WRITE_MEETS_READ, Cost, CostModel
 from .provenance import grade_of
 
@@ -58,6 +58,13 @@ class Operands:
         dtype = compute_type(v, op)
         bits = bits_of(dtype)
         return self.model.vector(name, dtype, padded_elements(v, bits), bits, conflict=conflict)
+
+    def made_of_scalar(self, element: str, elements: int) -> Cost:
+        """A scalar operand that the instruction does not take, written out: as a tile of so many elements; by the vendor's
+        compiler as one block, which every repeat reads (10.3 and 10.6 of `placement/compiled/scratch.py`)."""
+        bits = bits_of(element)
+        n = BLOCK_BYTES * 8 // bits if self.compiled else elements
+        return self.model.vector("duplicate", element, n, bits)
 
     def stretched(self, name: str, dtype: str, r: Value, forms: list[str], conflict: bool = False) -> Cost:
         """An instruction whose operand is broadcast goes row by row or column block by column block."""

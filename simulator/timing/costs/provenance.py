@@ -17,6 +17,7 @@ DISPATCH = "launch.dispatch_cycles_per_program"
 OVERHEAD = ("launch.single_core_overhead_us", "launch.all_cores_overhead_us")
 READING = ("l2.bandwidth_tb_per_s", "memory.bandwidth_tb_per_s", "memory.read_efficiency")
 CROSS_CORE_SYNC = "sync.cross_core_model_cycles"
+COMPILED_HAND_OVER = "sync.compiled_hand_over_cycles"
 MTE1 = (
     "path.l1_to_l0a.bytes_per_cycle",
     "path.l1_to_l0b.bytes_per_cycle",

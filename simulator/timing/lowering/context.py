@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from ...record.run import ASSUMED_FIGURES
 from ...units.cube_rules import operand_format
 from ..costs.cube import ITEM_BYTES, CubeCosts
 from ..costs.model import CostModel
-from ..costs.provenance import BEST, channel_grades, pipe_grades
+from ..costs.provenance import BEST, COMPILED_HAND_OVER, CROSS_CORE_SYNC, channel_grades, pipe_grades
 from ..costs.transfers import LINE_BYTES
 from ..costs.vector import VectorCosts
 from ..engine.machine import Wiring
@@ -28,7 +29,6 @@ from ..placement.strides import OneByOne
 from .line_warnings import LineWarnings, dot_messages
 from .shared_rows import HalfCosts
 
-CROSS_CORE = "sync.cross_core_model_cycles"
 COMPILER = "compiler.rules"
 ADDRESS = "scalar.strided_address_cycles_per_element"
 DISPATCH = "launch.dispatch_cycles_per_program"
@@ -134,8 +134,9 @@ class LoweringPlan:
         one_by_one: OneByOne | None = None,
     ) -> None:
         self.one_by_one = one_by_one or OneByOne()
+        self.compiled = one_by_one is not None
         self.workspace_copies = workspace_copies
-        self._workspace: dict[int, Slot] = {}
+        self._workspace: dict[tuple[int, str], Slot] = {}
         self.unit_flag = unit_flag
         self.program = program
         self.shares_iterations = shares_iterations
@@ -147,11 +148,11 @@ class LoweringPlan:
         self.wiring = wiring
         self.hf32 = hf32
         self.l0_tile = l0_tile
-        compiled, model, rows = one_by_one is not None, CostModel(product), placement.rows
+        model, rows = CostModel(product), placement.rows
         self.costs = (
-            HalfCosts(model, self.definitions, rows, compiled)
+            HalfCosts(model, self.definitions, rows, self.compiled)
             if rows
-            else VectorCosts(model, self.definitions, compiled)
+            else VectorCosts(model, self.definitions, self.compiled)
         )
         self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
@@ -191,7 +192,9 @@ class LoweringPlan:
         self.fixp_min = product.number(
             least if product.has(least) else "path.l0c_to_gm.issue_interval_cycles"
         )
-        self.cross_core_cycles = product.number(CROSS_CORE)
+        compiled = self.compiled and product.has(COMPILED_HAND_OVER)
+        self.hand_over_figure = COMPILED_HAND_OVER if compiled else CROSS_CORE_SYNC
+        self.hand_over_cycles = product.number(self.hand_over_figure)
         self.ub_to_l1 = _way(product, "ub_to_l1")
         self.l0c_to_ub = _way(product, "l0c_to_ub")
         self.l1_to_ub = _way(product, "l1_to_ub")
@@ -224,17 +227,19 @@ class LoweringPlan:
             self._extra_keys[slot] = key
         return slot
 
-    def workspace(self, op: Op) -> Slot:
-        """Where tiles of an operation lie in global memory on their way to the other core."""
-        found = self._workspace.get(op.id)
+    def workspace(self, op: Op, what: str = "tile") -> Slot:
+        """Where tiles of an operation lie in global memory on their way to the other core. what: another word than
+        "tile" for what says that one was read there."""
+        found = self._workspace.get((op.id, what))
         if found is None:
-            numbers = [self.extra_slot(("workspace", op.id, k)) for k in range(self.workspace_copies)]
-            loop = self._loop_around().get(op.id, -1) if self.workspace_copies > 1 else -1
+            numbers = [self.extra_slot(("workspace", op.id, k, what)) for k in range(self.workspace_copies)]
+            loop = self.loop_around.get(op.id, -1) if self.workspace_copies > 1 else -1
             found = Slot([], 0, 0, 0, copies=len(numbers), loop=loop, targets=[((n,), ()) for n in numbers])
-            self._workspace[op.id] = found
+            self._workspace[op.id, what] = found
         return found
 
-    def _loop_around(self) -> dict[int, int]:
+    @functools.cached_property
+    def loop_around(self) -> dict[int, int]:
         """The innermost loop of each operation, by their numbers; the inner ones come last."""
         loops = [op for op in self.program.walk() if op.kind in ("for", "while")]
         return {op.id: loop.id for loop in loops for region in loop.regions for op in walk(region)}
@@ -266,8 +271,8 @@ class LoweringPlan:
 
     def cross_core(self) -> float:
         """Cycles that a flag takes from one core to another."""
-        self.assume(CROSS_CORE)
-        return self.product.number(CROSS_CORE)
+        self.assume(CROSS_CORE_SYNC)
+        return self.product.number(CROSS_CORE_SYNC)
 
     @property
     def scalar(self) -> int:
@@ -367,9 +372,9 @@ class LoweringPlan:
         keys = [k for k in used if product.has(k) and product.figure(k).assumed]
         if waves > 1 and product.figure(DISPATCH).assumed:
             keys.insert(0, DISPATCH)
-        keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE), *keys]
+        keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE_SYNC), *keys]
         keys += sorted(
-            k for k in self.costs.model.assumed if k != CROSS_CORE
+            k for k in self.costs.model.assumed if k != CROSS_CORE_SYNC
         )  # however iterations were lowered
         message = f"{ASSUMED_FIGURES}{', '.join(keys)}"
         return (

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
-from ..costs.provenance import CROSS_CORE_SYNC, grade_of
 from ..costs.transfers import boxed
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
 from ..placement.layouts import table_bytes
 from ..placement.slots import Slot
+from .hand_overs import HandOvers, Leg
 from .records import LoweringContext, itemsize, tile_size
 
 Slots = tuple[int, ...]
 LOADS = ("loads to L0A", "loads to L0B")  # the counts by which halves of L0 alternate
-
-
-class Leg(NamedTuple):
-    """A transfer of one pipe: its channel, the cycles it takes at least, and those until what it moved can be used.
-
-    later: stages between the operation that asks for it and the other core's, which does it.
-    """
-
-    pipe: int
-    channel: Any
-    cycles: float
-    latency: float
-    later: int = 0
 
 
 class CubeLowering:
@@ -37,6 +24,7 @@ class CubeLowering:
     def __init__(self, context: LoweringContext) -> None:
         self.context = context
         self.plan = context.plan
+        self.hand_overs = HandOvers(context)
         # Of the first product into a place in L0C: where its bias is.
         self.pending_bias: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -137,7 +125,7 @@ class CubeLowering:
             return
         sent = Leg(wiring.mte3, wiring.write[1], plan.write_rates.interval, plan.write_latency, -1)
         read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_rates.interval, plan.l1_latency)
-        self._hand_over(op, v, tile_size(v), (sent, read), reads, writes, clobbers)
+        self.hand_overs.record(op, v, tile_size(v), (sent, read), reads, writes, clobbers)
 
     def hand_to_vector(
         self, op: Op, v: Value, size: int, reads: Slots, writes: Slots, clobbers: Slots
@@ -146,31 +134,7 @@ class CubeLowering:
         plan, wiring = self.plan, self.plan.wiring
         sent = Leg(wiring.fixp, wiring.cube_write[1], plan.fixp_min, plan.fixp_latency)
         read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency, 1)
-        self._hand_over(op, v, size, (sent, read), reads, writes, clobbers)
-
-    def _hand_over(
-        self, op: Op, v: Value, size: int, legs: tuple[Leg, Leg], reads: Slots, writes: Slots, clobbers: Slots
-    ) -> None:
-        """A tile through the workspace, and word of it to the other core.
-
-        What is sent may be overwritten as soon as the pipe has read it: records of no length before and after the transfer
-        say so, since the transfer itself is done only when the other core knows.
-        """
-        context, workspace, (sent, read) = self.context, self.plan.workspace(op), legs
-        hop = context.copy_of(workspace, workspace.loop)[0][:1]  # copies of it alternate in a loop
-        grade = grade_of(self.plan.product, (CROSS_CORE_SYNC,))
-        known = sent.latency + self.plan.cross_core_cycles
-        with context.in_stage(sent.later):
-            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
-            self._tile_moved(op, v, size, sent._replace(latency=known), writes=hop, grade=grade)
-            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
-        with context.in_stage(read.later):
-            self._tile_moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
-
-    def _tile_moved(self, op: Op, v: Value, size: int, leg: Leg, **what: Any) -> None:
-        """A tile through the workspace; half of it where each Vector core has its own."""
-        half = self.plan.is_shared(v, leg.pipe)
-        self._moved(op, size / 2 if half else size, leg, half=half, **what)
+        self.hand_overs.record(op, v, size, (sent, read), reads, writes, clobbers)
 
     def _moved(self, op: Op, amount: Any, leg: Leg, **what: Any) -> None:
         self.context.add(

@@ -123,6 +123,7 @@ class Lowering(LoweringContext):
     def loop_done(self, op: Op) -> None:
         self.recorder.loop_ends()
         self.shared.end(op)
+        self.cube.hand_overs.loop_done(op)
         for r in op.results:
             if r.id in self.plan.placement.ub_copy:
                 self.cube.to_ub(op, r)

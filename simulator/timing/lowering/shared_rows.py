@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ...ir.program import Op, Value
 from ..costs.model import Cost, CostModel
 from ..costs.vector import VectorCosts
+from ..placement.layouts import Definitions
 from ..placement.shared_rows.halves import HalfDefinitions, Halves
 
 

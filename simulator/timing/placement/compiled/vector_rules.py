@@ -82,7 +82,7 @@ def compare(b: StepBuilder, op: Op) -> None:
     found = [b.widened(op, t, used) for t in found]
     if ordered and used == element:
         found = _most(b, op, found)
-    if used in INTEGERS and (used != "int32" or op.name in ORDERS and not ordered):
+    if used in INTEGERS and (used != "int32" or (op.name in ORDERS and not ordered)):
         _compare_by_scalar(b, op, found)
     else:
         b.step(op, found, [b.result(op, op.results[0])], over=[] if extra else found, extra=extra)

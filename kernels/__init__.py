@@ -11,6 +11,8 @@ if __name__ == "kernels":
 
 from ascendtile._names import public_names
 
+from .attention.gradient import flash_attention_grad
+from .attention.op import flash_attention
 from .convolution.forward import convolution
 from .convolution.op import convolution_backward
 from .loss.forward import bce_with_logits
@@ -33,7 +35,7 @@ from .study.study import precision_study, precision_sweep
 __all__ = [
     "Case", "OpResult", "Operator", "Parameter", "Study", "batch_norm_reduce_backward",
     "batch_norm_statistics", "bce_with_logits", "bce_with_logits_backward", "convolution",
-    "convolution_backward", "get_operator", "group_norm", "group_norm_backward", "layer_norm", "matmul",
+    "convolution_backward", "flash_attention", "flash_attention_grad", "get_operator", "group_norm", "group_norm_backward", "layer_norm", "matmul",
     "operators", "precision_study", "precision_sweep", "rms_norm", "rms_norm_grad", "run_op",
 ]  # fmt: skip
 

@@ -17,6 +17,7 @@ from .products import Product, load_product
 DEFAULT_PRODUCT = "ascend910b3"
 TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
 USUAL_RELEASE = RELEASES[0]  # of triton-ascend
+BY_HAND = 4  # iterations between Cube and Vector that an author of Ascend C has under way
 CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
 
 
@@ -28,7 +29,7 @@ class Device:
     compiler: who makes the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for
     what an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
     "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
-    bind_sub_block: whether the compiler cuts the tiles of a program with products in two, for both Vector cores of a core.
+    bind_sub_block: whether both Vector cores of a core share the rows of a program with products, whoever makes its code.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
     multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
@@ -37,7 +38,8 @@ class Device:
     changed_l2: part of L2, 0 to 1, that is full of what earlier kernels wrote and has to go to memory first.
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there
     is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
-    workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop.
+    workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop: iterations that
+    are under way at once. None: by who makes the code, see `tiles_under_way`.
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
@@ -68,7 +70,7 @@ class Device:
     changed_l2: float = 0.0
     banks_apart: bool = False
     unit_flag: bool = False
-    workspace_copies: int = 1
+    workspace_copies: int | None = None
     accumulate: str = "exact"
     hf32_round: str = "RINT"
     atomic_seed: int | None = None
@@ -86,6 +88,16 @@ class Device:
     def author(self) -> str:
         """Who makes the code of a kernel."""
         return self.compiler or TRITON_ASCEND
+
+    @property
+    def tiles_under_way(self) -> int:
+        """Iterations of a mixed loop between Cube and Vector cores.
+
+        An author of Ascend C has several, as published attention kernels do. What triton-ascend makes of attention takes the
+        time of Cube and Vector in turn (fa-* of the open board times: CANN 9.1.0-beta.1), although it has options for more.
+        """
+        usual = 1 if self.author == TRITON_ASCEND else BY_HAND
+        return self.workspace_copies or usual
 
     def code_by(self, usual: str = TRITON_ASCEND) -> str:
         """Who makes the code, as records have it: "triton-ascend 9.0", "ascendc". usual: of what runs, if nobody asked."""

@@ -40,7 +40,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         f"a number of copies from 1 to {MOST_COPIES}",
     ),
     "workspace_copies": (
-        lambda x: _integer(x, 1, MOST_COPIES),
+        lambda x: x is None or _integer(x, 1, MOST_COPIES),
         f"a number of copies from 1 to {MOST_COPIES}",
     ),
     "bind_sub_block": (lambda x: isinstance(x, bool), "True or False"),

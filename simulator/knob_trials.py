@@ -83,9 +83,9 @@ def _others(call: Call) -> Iterator[tuple[str, Callable[[], Call]]]:
     if call.device.product.core_model == "split" and any(op.kind == "dot" for op in call.program.walk()):
         flag = call.device.unit_flag
         yield f"unit_flag {flag} -> {not flag}", lambda: _with(call, unit_flag=not flag)
-        more = 2 * call.device.workspace_copies
-        change = f"set_workspace_multibuffer {call.device.workspace_copies} -> {more}"
-        yield change, lambda: _with(call, workspace_copies=min(more, 16))
+        tiles = call.device.tiles_under_way
+        change = f"set_workspace_multibuffer {tiles} -> {2 * tiles}"
+        yield change, lambda: _with(call, workspace_copies=min(2 * tiles, 16))
     for name in call.grid_asks:
         now = call.constants.get(name)
         if call.again is None or isinstance(now, bool) or not isinstance(now, int) or now < 2:

@@ -22,8 +22,8 @@ REQUIRED = object()  # the default of an argument that must be given
 class Parameter:
     """One knob.
 
-    kind: "choice" (one of `choices`), "int" (from `low` to `high`; None: no limit of its own) or "ints" (a tuple of them,
-    in a text "1,2" or "1x2"). default None: the operator chooses by a documented rule; `None` and "auto" ask for that.
+    kind: "choice" (one of `choices`), "int" (from `low` to `high`; None: no limit of its own), "ints" (a tuple of them,
+    in a text "1,2" or "1x2") or "float" (any finite number). default None: the operator chooses by a documented rule; `None` and "auto" ask for that.
     multiple: what an "int" has to be a multiple of.
     """
 
@@ -44,6 +44,8 @@ class Parameter:
         here = f"{what} {self.name!r}"
         if self.kind == "ints":
             return tuple(self._integer(here, x) for x in _listed(here, value))
+        if self.kind == "float":
+            return _number(here, value)
         return self._choice(here, value) if self.kind == "choice" else self._integer(here, value)
 
     def _choice(self, here: str, value: Any) -> str:
@@ -121,6 +123,16 @@ def _listed(here: str, value: Any) -> list[Any]:
     return [value]
 
 
+def _number(here: str, value: Any) -> float:
+    try:
+        found = float("nan") if isinstance(value, bool | np.bool_) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = float("nan")
+    if not np.isfinite(found):
+        raise UsageError(f"{here} must be a finite number, got {value!r}")
+    return found
+
+
 def whole(value: Any) -> int | None:
     """The integer that `value` is (4, 4.0, "4"), or None."""
     if isinstance(value, bool | np.bool_):
@@ -167,9 +179,9 @@ def flag(op: str, name: str, given: Any) -> bool:
     return bool(number)
 
 
-def flag_argument(op: str, name: str) -> Argument:
+def flag_argument(op: str, name: str, default: bool = True) -> Argument:
     """An argument that is a flag, for an option that is 1 or 0."""
-    return Argument(name, "bool", True, lambda given, inputs: {name: int(flag(op, name, given))})
+    return Argument(name, "bool", default, lambda given, inputs: {name: int(flag(op, name, given))})
 
 
 def dtype_argument(name: str) -> Argument:

@@ -12,6 +12,7 @@ from ascendtile.simulator.errors import UsageError
 from .table import Row
 
 TOPICS: tuple[str, ...] = (
+    "attention",
     "convolutions",
     "instructions",
     "matmuls",

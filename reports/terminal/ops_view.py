@@ -82,6 +82,8 @@ def _size(x: int | tuple[int, ...]) -> str:
 def _knob(p: Parameter) -> str:
     if p.choices is not None:
         values = " | ".join(p.choices)
+    elif p.kind == "float":
+        values = "a number"
     else:
         values = f"{'' if p.low is None else p.low}..{'' if p.high is None else p.high}"
         values += " for each axis" if p.kind == "ints" else ""

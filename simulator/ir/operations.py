@@ -182,7 +182,7 @@ UNUSED = {
     ),
     **dict.fromkeys(
         ("reduce_block_sum", "reduce_pair_sum", "reduce_block_max"),
-        "measured, and checked against the boards (kernels/validation); reductions take whole repeats",
+        "measured, and checked against the boards (kernels/validation); blocks are reduced beside products",
     ),
 }
 

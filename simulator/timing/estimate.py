@@ -127,7 +127,7 @@ def make_plan(call: Call) -> LoweringPlan:
         device.l0_tile,
         shared,
         device.unit_flag,
-        device.workspace_copies,
+        device.tiles_under_way,
         one_by_one(program, call.arguments) if device.author == TRITON_ASCEND else None,
     )
     if spaces.has_dot:

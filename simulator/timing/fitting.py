@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ..call import Call
-from ..device import TRITON_ASCEND, USUAL_RELEASE
+from ..device import TRITON_ASCEND, USUAL_RELEASE, Device
 from ..errors import AscendtileError, BufferOverflowError
 from ..ir.passes.split_cores import SUB_VECTOR_CORES
 from ..ir.program import Program
@@ -61,11 +61,12 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
-    pair = device.bind_sub_block and device.product.aiv_per_aic == SUB_VECTOR_CORES
-    choice = Choice(copies or device.multibuffer, device.multibuffer_l0c, blocks, banks, sub_blocks=pair)
+    pair = device.bind_sub_block if device.product.aiv_per_aic == SUB_VECTOR_CORES else None
+    own = copies or device.multibuffer, device.multibuffer_l0c
+    choice = Choice(*own, blocks, banks, sub_blocks=pair, tiles=_tiles(device))
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
     again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
-    key = (again, device.product, choice.copies, choice.l0c, banks, choice.sub_blocks, strided)
+    key = (again, device.product, choice.copies, choice.l0c, banks, choice.sub_blocks, choice.tiles, strided)
     needs = _needs(program, device.product)
     found = program.placements.get(key)
     if found is None:
@@ -76,6 +77,11 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
     if not isinstance(found, Placement):
         raise BufferOverflowError(*found)
     return needs.spaces, found
+
+
+def _tiles(device: Device) -> int:
+    """Iterations between Cube and Vector that the placement has room for; the compiler's code has no stages apart."""
+    return 1 if device.author == TRITON_ASCEND else device.tiles_under_way
 
 
 def _found(

@@ -47,7 +47,7 @@ def test_an_operator_describes_itself(op):
     assert op.summary
     assert op.main in op.required
     assert set(op.fixed_dtypes) <= {*op.required, *op.optional}
-    assert all(p.help and p.kind in ("int", "ints", "choice") for p in (*op.parameters, *op.options))
+    assert all(p.help and p.kind in ("int", "ints", "float", "choice") for p in (*op.parameters, *op.options))
     assert all(case.name == name and case.title and case.source for name, case in op.cases.items())
     assert {name for case in op.cases.values() for name in case.sizes} <= set(op.sizes)
     assert "tiny" in op.cases

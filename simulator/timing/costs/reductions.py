@@ -9,11 +9,11 @@ import functools
 import math
 
 from ...ir.program import Op, Value
-from ..placement.layouts import padded_elements
+from ..placement.layouts import BLOCK_BYTES, padded_elements
+from .compiled_reductions import REDUCED_BY_INSTRUCTION, rows_reduced
 from .model import Cost, CostModel
 from .operands import Operands, bits_of, compute_type
 
-REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
 SORT_REPEAT = 32  # elements of one repeat of Sort32 and of a merge
 
 
@@ -25,6 +25,8 @@ def reduce(c: Operands, op: Op) -> Cost:
 def reduce_as(c: Operands, op: Op, dtype: str) -> Cost:
     """On elements of that type."""
     v, axis = op.operand(0), op.attrs["axis"]
+    if axis == len(v.shape) - 1 and c.compiled:
+        return rows_reduced(c, op.name, v, dtype)
     if axis == len(v.shape) - 1 and op.name in REDUCED_BY_INSTRUCTION:
         return _reduce_rows(c, op.name, v, dtype)
     return _fold(c, op.name, v, axis, dtype)
@@ -43,6 +45,8 @@ def arg_reduce(c: Operands, op: Op) -> Cost:
 
 def _reduce_rows(c: Operands, name: str, v: Value, dtype: str) -> Cost:
     """One result per repeat, then the results by the same instruction again until one per row is left."""
+    if c.by_blocks and v.shape[-1] % (c.model.repeat_bytes * 8 // bits_of(dtype)) == 0:
+        return _by_blocks(c, name, v, dtype)
     instruction = "reduce_repeat_sum" if name == "sum" else "reduce_repeat_max"
     bits = bits_of(dtype)
     lanes = c.model.repeat_bytes * 8 // bits
@@ -55,6 +59,26 @@ def _reduce_rows(c: Operands, name: str, v: Value, dtype: str) -> Cost:
         total = step if total is None else total.then(step)
         columns = per_row
     return total
+
+
+def _by_blocks(c: Operands, name: str, v: Value, dtype: str) -> Cost:
+    """Rows are folded to a repeat, then one result per block of 32 bytes until one per row is left.
+
+    FP32 blocks go at one repeat a cycle where whole repeats take seven.
+    """
+    bits = bits_of(dtype)
+    lanes, block = c.model.repeat_bytes * 8 // bits, BLOCK_BYTES * 8 // bits
+    rows, columns = v.numel // v.shape[-1], v.shape[-1]
+    kind, step = ("sum", "add") if name == "sum" else ("max", name)
+    steps = []
+    while columns > lanes:
+        upper = columns // lanes // 2 * lanes
+        steps.append(c.model.vector(step, dtype, rows * upper, bits))
+        columns -= upper
+    while columns > 1:
+        steps.append(c.model.vector(f"reduce_block_{kind}", dtype, rows * columns, bits))
+        columns = -(-columns // block)
+    return functools.reduce(Cost.then, steps)
 
 
 def _fold(c: Operands, name: str, v: Value, axis: int, dtype: str) -> Cost:

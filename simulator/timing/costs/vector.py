@@ -23,7 +23,7 @@ class VectorCosts:
         """compiled: the code is made by the vendor's compiler."""
         self.model = model
         self.compiled = compiled
-        self.operands = Operands(model, definitions)
+        self.operands = Operands(model, definitions, compiled)
 
     def of(self, op: Op) -> Cost:
         if self.why_by_element(op):

@@ -143,12 +143,13 @@ class LoweringPlan:
         self.spaces = spaces
         self.definitions = spaces.definitions
         self.placement = placement
+        self.stage_of = placement.stage_of
         self.wiring = wiring
         self.hf32 = hf32
         self.l0_tile = l0_tile
         compiled, model, rows = one_by_one is not None, CostModel(product), placement.rows
         self.costs = (
-            HalfCosts(model, self.definitions, rows)
+            HalfCosts(model, self.definitions, rows, compiled)
             if rows
             else VectorCosts(model, self.definitions, compiled)
         )

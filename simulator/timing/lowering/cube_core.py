@@ -19,12 +19,16 @@ LOADS = ("loads to L0A", "loads to L0B")  # the counts by which halves of L0 alt
 
 
 class Leg(NamedTuple):
-    """A transfer of one pipe: its channel, the cycles it takes at least, and those until what it moved can be used."""
+    """A transfer of one pipe: its channel, the cycles it takes at least, and those until what it moved can be used.
+
+    later: stages between the operation that asks for it and the other core's, which does it.
+    """
 
     pipe: int
     channel: Any
     cycles: float
     latency: float
+    later: int = 0
 
 
 class CubeLowering:
@@ -106,7 +110,7 @@ class CubeLowering:
 
     def _half(self, side: int, fresh: bool) -> int:
         """The half of L0A (side 0) or L0B (1) for the next product: they alternate, but for an operand that stays."""
-        counts, key = self.context.iteration_counts, LOADS[side]
+        counts, key = self.context.iteration_counts, (LOADS[side], self.context.recorder.stage)
         if fresh:
             counts[key] = counts.get(key, -1) + 1
         return self.context.copy_of(self.plan.l0_halves[side], key)[0][0]
@@ -118,9 +122,11 @@ class CubeLowering:
         if slot is None:
             return context.slots_of(source)
         made = plan.spaces.made_real(v)
-        reads = context.slots_of(source) if made is None else context.written_out(op, made)
-        self.stage(op, source, reads, (slot.number,), slot.targets[0][1])
-        return (slot.number,)
+        writes, clobbers = context.copy_of(slot, slot.loop)
+        with context.in_stage(-1):
+            reads = context.slots_of(source) if made is None else context.written_out(op, made)
+        self.stage(op, source, reads, writes, clobbers)
+        return writes
 
     def stage(self, op: Op, v: Value, reads: Slots, writes: Slots, clobbers: Slots) -> None:
         """A tile of UB into L1: through global memory where Cube and Vector are apart."""
@@ -129,7 +135,7 @@ class CubeLowering:
             fixed, rate = plan.ub_to_l1
             self.context.fixed(op, wiring.mte3, fixed + tile_size(v) / rate, 0.0, reads, writes, clobbers)
             return
-        sent = Leg(wiring.mte3, wiring.write[1], plan.write_rates.interval, plan.write_latency)
+        sent = Leg(wiring.mte3, wiring.write[1], plan.write_rates.interval, plan.write_latency, -1)
         read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_rates.interval, plan.l1_latency)
         self._hand_over(op, v, tile_size(v), (sent, read), reads, writes, clobbers)
 
@@ -139,7 +145,7 @@ class CubeLowering:
         """A tile of `size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
         sent = Leg(wiring.fixp, wiring.cube_write[1], plan.fixp_min, plan.fixp_latency)
-        read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency)
+        read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency, 1)
         self._hand_over(op, v, size, (sent, read), reads, writes, clobbers)
 
     def _hand_over(
@@ -152,12 +158,14 @@ class CubeLowering:
         """
         context, workspace, (sent, read) = self.context, self.plan.workspace(op), legs
         hop = context.copy_of(workspace, workspace.loop)[0][:1]  # copies of it alternate in a loop
-        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
         grade = grade_of(self.plan.product, (CROSS_CORE_SYNC,))
         known = sent.latency + self.plan.cross_core_cycles
-        self._tile_moved(op, v, size, sent._replace(latency=known), writes=hop, grade=grade)
-        context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
-        self._tile_moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
+        with context.in_stage(sent.later):
+            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
+            self._tile_moved(op, v, size, sent._replace(latency=known), writes=hop, grade=grade)
+            context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
+        with context.in_stage(read.later):
+            self._tile_moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
 
     def _tile_moved(self, op: Op, v: Value, size: int, leg: Leg, **what: Any) -> None:
         """A tile through the workspace; half of it where each Vector core has its own."""
@@ -179,14 +187,16 @@ class CubeLowering:
         """A product on its way to UB: through global memory where Cube and Vector are apart."""
         context, plan = self.context, self.plan
         slot = plan.placement.ub_copy[r.id]
-        reads, size, writes, clobbers = context.slots_of(r), r.numel * 4, (slot.number,), slot.targets[0][1]
+        reads, size = context.slots_of(r), r.numel * 4
+        writes, clobbers = context.copy_of(slot, slot.loop)
         if plan.wiring.fixp < 0:
             fixed, rate = plan.l0c_to_ub
             context.fixed(op, plan.wiring.vector, fixed + size / rate, 0.0, reads, writes, clobbers)
         else:
             self.hand_to_vector(op, r, size, reads, writes, clobbers)
-        context.current[r.id] = slot.number
-        self._add_start(op, r)
+        context.current[r.id] = writes[0]
+        with context.in_stage(1):
+            self._add_start(op, r)
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A product stored from L0C by the fixpipe, which casts and turns NZ into ND on the way."""

@@ -157,7 +157,7 @@ class LoopLowering(Lowering):
         flushed, self.first_flush = self.first_flush, None
         left_over, self.left_over = self.left_over, LeftOver(before.current)
         active, times, iteration_of = self.active, self.times, self.iteration_of
-        around = recorder.body
+        around, stage = recorder.body, recorder.stage
         inside = around is not None  # the loop around this one is lowered at once, too
         columns = self.columns = self.columns if inside else self.active_or_none()
         body: list[Any] = []
@@ -176,16 +176,23 @@ class LoopLowering(Lowering):
         recorder.body, self.active, self.times, self.left_over = around, active, times, left_over
         self.iteration_of = iteration_of
         self.first_flush = flushed or self.first_flush
-        self._take(body, lanes, more, columns)
+        recorder.stage = stage
+        ahead = self.plan.placement.tiles if op.id in self.plan.placement.stages else 1
+        self._take(body, lanes, more, columns, ahead)
 
     def _take(
-        self, body: list[Any], lanes: IterationLanes, more: dict[Any, int], columns: np.ndarray | None
+        self,
+        body: list[Any],
+        lanes: IterationLanes,
+        more: dict[Any, int],
+        columns: np.ndarray | None,
+        ahead: int,
     ) -> None:
-        """Record the loop: one for each range of iterations. more: what an iteration adds to counts."""
+        """Record the loop: one for each range of iterations. more: what an iteration adds to counts. ahead: see `Loop`."""
         rotating, parts = self.recorder.builder.rotating, lanes.parts
         gains = {c: more[c] for c in rotating.counters(body) if more.get(c)}
         if len(parts) == 1 and len(parts[0].programs) == len(self.active):
-            self.recorder.take(Loop(lanes.trip_count, body, gains), columns)
+            self.recorder.take(Loop(lanes.trip_count, body, gains, ahead), columns)
             return
         done = first = 0
         for part in parts:
@@ -193,7 +200,7 @@ class LoopLowering(Lowering):
             mine = rotating.later(Cut(len(lanes.index), first, end).body(body), gains, done)
             every = len(part.programs) == len(self.active)
             own = columns if every else self.active[part.programs] - self.first_number
-            self.recorder.take(Loop(part.trip_count, mine, gains), own)
+            self.recorder.take(Loop(part.trip_count, mine, gains, ahead), own)
             done, first = done + part.trip_count, end
 
     def _body(
@@ -255,7 +262,10 @@ class LoopLowering(Lowering):
         if not self.at_once:
             super().region(region, frame)
             return
+        stages, recorder = self.plan.stage_of, self.recorder
         for op in region.ops:
+            if op.id in stages:
+                recorder.stage = stages[op.id]
             self.handlers[op.kind](op, frame)
             _check_forms(op, frame)
 

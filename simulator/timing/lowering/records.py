@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,6 +136,15 @@ class LoweringContext(Interpreter):
         loop: id of the operation whose iterations take one copy after the other, or another count of `iteration_counts`.
         """
         return slot.targets[self.iteration_counts.get(loop, 0) % slot.copies if slot.copies > 1 else 0]
+
+    @contextmanager
+    def in_stage(self, later: int) -> Iterator[None]:
+        """Records of a stage so many after that of the operation."""
+        self.recorder.stage += later
+        try:
+            yield
+        finally:
+            self.recorder.stage -= later
 
     # -- records --------------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from .layouts import TILE, align
 from .memory_spaces import UB
 from .needs import Needs
 from .slots import Slot, find_clobbers, ledger, overflow
+from .stages import Stages
 
 # Periods of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart.
 WHOLE_PERIODS = 4
@@ -38,6 +39,7 @@ class Placement(NamedTuple):
 
     rows: value -> axis of which each of the two Vector cores of a program has half; none where one core works, or where the
     kernel itself gives them their work.
+    stages: loops whose stages run `tiles` iterations each before the next stage does.
     repeated: value -> the one that an equal operation made before it: the compiler makes both once.
     """
 
@@ -54,6 +56,13 @@ class Placement(NamedTuple):
     notes: tuple[str, ...] = ()
     rows: Mapping[int, int] = {}
     repeated: Mapping[int, int] = {}
+    stages: Mapping[int, Stages] = {}
+    tiles: int = 1
+
+    @property
+    def stage_of(self) -> dict[int, int]:
+        """Of each operation in such a loop."""
+        return {op: stage for x in self.stages.values() for op, stage in x.of_op.items()}
 
 
 def place(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:

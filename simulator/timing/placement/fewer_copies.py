@@ -9,8 +9,9 @@ from ...errors import BufferOverflowError
 from ...ir.program import Program
 from .allocate import Limits, Placement, place
 from .allocation.context import Choice
-from .memory_spaces import L1, UB
+from .memory_spaces import L0C, L1, UB
 from .needs import Needs
+from .shared_rows.rows import shared_rows
 
 WHY = {
     UB: "in a kernel with products the vendor's compiler gives copies to L1 only unless told otherwise "
@@ -23,8 +24,46 @@ WHY = {
 def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
     """As `place`, with the largest numbers of copies that fit, which the notes tell if they are not those asked for.
 
+    Where the stages of a loop can run apart, as many of its iterations are under way as fit, up to `choice.tiles`.
+    The two Vector cores of a program share its rows.
     Raises `BufferOverflowError` when not even one copy of each tile fits.
     """
+    rows, why = shared_rows(needs.spaces, choice.sub_blocks, compiled=False)
+    notes = (f"one Vector core works: {why}",) if why else ()
+    found = _in_stages(needs.halved(rows) if rows else needs, choice, limits, device)
+    return found._replace(notes=(*found.notes, *notes), rows=rows)
+
+
+def _in_stages(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
+    """With as many iterations under way as fit."""
+    tiles = choice.tiles if needs.stages else 1
+    while tiles > 1:
+        try:
+            return _staged(needs, choice._replace(tiles=tiles), limits, device)
+        except BufferOverflowError as e:
+            refused, tiles = e, tiles // 2
+    found = _with_fewer(needs, choice._replace(tiles=1), limits, device)
+    return (
+        found._replace(notes=(*found.notes, _in_turn(refused)))
+        if needs.stages and choice.tiles > 1
+        else found
+    )
+
+
+def _staged(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
+    """With stages of loops that run apart: products have a second place in L0C if there is room."""
+    asked = most_copies(needs.program, choice.copies)
+    for most in ({L0C: asked if choice.l0c else 1}, {L0C: 1}, {L0C: 1, UB: 1}):
+        try:
+            found = place(needs, choice._replace(most={UB: asked, L1: asked, **most}), limits, device)
+        except BufferOverflowError as e:
+            refused = e
+        else:
+            return found._replace(stages=needs.stages, tiles=choice.tiles)
+    raise refused
+
+
+def _with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
     asked = most_copies(needs.program, choice.copies)
     given = {UB: asked, L1: asked}
     refused: dict[str, BufferOverflowError] = {}
@@ -52,3 +91,11 @@ def _note(space: str, asked: int, given: int, e: BufferOverflowError) -> str:
     have = f"{'one copy' if given == 1 else f'{given} copies'}, not the {asked} asked for"
     need = f"{given + 1} take {e.need_bytes} of {e.have_bytes} bytes"
     return f"tiles of {space} have {have}: {need}; {WHY[space]}"
+
+
+def _in_turn(e: BufferOverflowError) -> str:
+    """Why Cube and Vector wait for each other."""
+    return (
+        f"Cube and Vector take turns in each iteration: two under way at once take {e.need_bytes} of {e.have_bytes} "
+        f"bytes of {e.space}"
+    )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ...ir.operations import operation
 from ...ir.program import Op, Region, Value
-from .layouts import TILE, tile_bytes
+from .layouts import TILE, Definitions, tile_bytes
 from .lifetimes import Lifetimes
 from .memory_spaces import FIXP, UB, VIEW, MemorySpaces
 from .scratch import scratch_bytes
+from .shared_rows.halves import HalfDefinitions, Halves
+from .stages import Stages, find_stages
 
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 LOOPS = ("for", "while")
@@ -32,11 +35,13 @@ class Needs:
 
     made: operation -> its results that take a buffer. scratch: operation -> bytes besides these. loop_of: result of an
     operation -> the innermost loop around it, -1 for none. acting: region -> its operations that have to do with buffers.
+    halves: values as one Vector core has them, whole where it works alone.
     """
 
     def __init__(self, spaces: MemorySpaces) -> None:
         self.spaces, self.program, self.definitions = spaces, spaces.program, spaces.definitions
         self.lives = Lifetimes(self.program, self.definitions, spaces.added)
+        self.halves = Halves({})
         self.made: dict[int, tuple[Made, ...]] = {}
         self.scratch: dict[int, int] = {}
         self.loop_of: dict[int, int] = {}
@@ -55,7 +60,7 @@ class Needs:
                 acting.append(op)
 
     def _plain(self, op: Op, loop: int) -> None:
-        if size := self._scratch(op):
+        if size := self._scratch(op, self.definitions):
             self.scratch[op.id] = size
         if op.kind == "atomic" and not op.attrs["result_used"]:
             return  # nothing comes back
@@ -63,13 +68,22 @@ class Needs:
         if made := tuple(self._made(op, loop)):
             self.made[op.id] = made
 
-    def _scratch(self, op: Op) -> int:
+    def halved(self, rows: Mapping[int, int]) -> Needs:
+        """Those of each of two Vector cores. rows: value -> the axis of which each has half."""
+        half = copy.copy(self)
+        half.halves = Halves(rows)
+        known = HalfDefinitions(self.definitions, half.halves)
+        asking = (op for op in self.program.walk() if op.id in self.scratch)
+        half.scratch = {op.id: size for op in asking if (size := half._scratch(op, known))}
+        return half
+
+    def _scratch(self, op: Op, definitions: Definitions) -> int:
         if op.kind != "dot":
-            return scratch_bytes(op, self.definitions)
+            return scratch_bytes(self.halves.op(op), definitions)
         operands = (
             self.spaces.made_real(v) for v in op.args[:2] if v is not None
         )  # written out one after the other
-        return max((tile_bytes(v) for v in operands if v is not None), default=0)
+        return max((tile_bytes(self.halves.value(v)) for v in operands if v is not None), default=0)
 
     def _made(self, op: Op, loop: int) -> Iterator[Made]:
         for r in op.results:
@@ -99,6 +113,11 @@ class Needs:
                     if root is not None:
                         found[root.id] = self.lives.at[op.id]
         return found.get(v.id, -1)
+
+    @functools.cached_property
+    def stages(self) -> dict[int, Stages]:
+        """Loops whose stages may run several iterations ahead of each other."""
+        return find_stages(self.spaces)
 
     @functools.cached_property
     def names(self) -> dict[int, str]:

@@ -16,6 +16,7 @@ from ..engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING, Trace
 from .pieces import Piece, pieces
 from .repeats import Repeats
 from .rotating import Rotating
+from .staged import staged
 from .tree import Instruction, Loop, Slots, accesses, instructions, records
 from .two_cores import Pair
 
@@ -165,12 +166,14 @@ class TraceBuilder:
     ) -> list[int]:
         out: list[int] = []
         for x in body:
+            if isinstance(x, Loop) and x.ahead > 1:
+                out += self._staged(x, lanes, shares, nest)
+                continue
             if isinstance(x, Loop):
                 inner = self._codes(x.body, lanes, shares, nest.inside(x.trip_count))
                 if inner:
-                    out.append(
-                        self.repeats.loop(x.trip_count, tuple(inner), tuple(sorted(x.gains.items(), key=str)))
-                    )
+                    gains = tuple(sorted(x.gains.items(), key=str))
+                    out.append(self.repeats.loop(x.trip_count, tuple(inner), gains))
                 continue
             if x.access is not None:
                 x = x._replace(share=shares[id(x.access)])
@@ -180,6 +183,15 @@ class TraceBuilder:
             for piece in pieces(x, lanes.size):
                 out += self._put(x, piece, lanes, nest)
         return out
+
+    def _staged(self, x: Loop, lanes: RecordLanes, shares: dict[int, np.ndarray], nest: Nest) -> list[int]:
+        """A loop whose stages run `ahead` iterations each: loops of stages, in a loop; and for the iterations left over."""
+        inside = nest.inside(x.trip_count)
+        stages: dict[int, list[int]] = {y.stage: [] for y in x.body}
+        for y in x.body:
+            stages[y.stage] += self._codes([y], lanes, shares, inside)
+        parts = [tuple(stages[k]) for k in sorted(stages) if stages[k]]
+        return staged(self.repeats, self.number, parts, x, len(nest.strides))
 
     def _put(self, x: Instruction, piece: Piece, all_lanes: RecordLanes, nest: Nest) -> list[int]:
         """One record, or one for each Vector core that has it."""
@@ -239,7 +251,7 @@ class TraceBuilder:
             occupancy = 0.0
         amount = 0.0 if values is None else values
         numbers = occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line
-        return self._number((*numbers, slots, strides, pipe, piece.channel, other))
+        return self.number((*numbers, slots, strides, pipe, piece.channel, other))
 
     def _fixed(
         self, pipe: int, line: int, occupancy: float, latency: float, channel: int, amount: float, count: int,
@@ -250,7 +262,7 @@ class TraceBuilder:
         if active is not None:
             column = self._of_active(amount if channel >= 0 else occupancy, active)
             amount = 0.0
-        return self._number(
+        return self.number(
             (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel, -1)
         )
 
@@ -261,7 +273,8 @@ class TraceBuilder:
             x.pipe, x.line, cycles, x.latency, x.channel, amount, x.instructions, slots, active
         )
 
-    def _number(self, key: tuple[Any, ...]) -> int:
+    def number(self, key: tuple[Any, ...]) -> int:
+        """The number of an instruction, by what it is."""
         found = self.known.setdefault(key, len(self.keys))
         if found == len(self.keys):
             self.keys.append(key)

@@ -26,6 +26,7 @@ class Recorder:
         self.way_out = way_out
         self.core: int | None = None
         self.body: list[Any] | None = None
+        self.stage = 0  # of the body around that runs in stages
 
     def cores(self, pipe: int) -> Slots:
         """The Vector cores that have a record of a pipe."""
@@ -43,7 +44,7 @@ class Recorder:
         if self.builder.pair is not None:
             x = x._replace(cores=self.cores(x.pipe))
         if self.body is not None:
-            self.body.append(x)
+            self.body.append(x._replace(stage=self.stage) if self.stage else x)
         elif self.builder.pair is None and x.same_in_all:
             self.builder.same(x, active)
         else:

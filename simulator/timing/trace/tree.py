@@ -43,7 +43,7 @@ class Instruction(NamedTuple):
     occupancy, amount, slow: one number, or one for each lane. slow: occupancy of a load from memory; None where it is that
     of a load from L2. partial: lanes that have it, None for all. access: where a transfer reads or writes. share: which part
     of a load comes from memory (of a store: whether it goes at memory's pace). cores: the Vector cores that have it, where a
-    program has two.
+    program has two. stage: of the loop's body that it belongs to, where these run apart.
     """
 
     pipe: int
@@ -62,6 +62,7 @@ class Instruction(NamedTuple):
     partial: np.ndarray | None = None
     slow: Any = None
     cores: Slots = FIRST
+    stage: int = 0
 
     @property
     def same_in_all(self) -> bool:
@@ -76,11 +77,20 @@ class Instruction(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """gains: what an iteration adds to counts (see rotating.py)."""
+    """gains: what an iteration adds to counts (see rotating.py).
+
+    ahead: iterations of which one stage of the body runs before the next stage does; 1 where the body runs as a whole.
+    """
 
     trip_count: int
     body: list[Any]  # of `Instruction` and `Loop`
     gains: Mapping[Any, int]
+    ahead: int = 1
+
+    @property
+    def stage(self) -> int:
+        """Of the body around it: that of its instructions."""
+        return next((x.stage for x in instructions(self.body)), 0)
 
 
 def records(body: Sequence[Any]) -> int:

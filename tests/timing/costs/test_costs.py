@@ -129,8 +129,8 @@ def sums(x_ptr, out_ptr, ROWS: tl.constexpr, COLS: tl.constexpr, AXIS: tl.conste
         tl.store(out_ptr + tl.arange(0, COLS), tl.sum(x, axis=0))
 
 
-def sum_busy(rows, cols, axis):
-    with sim.device("ascend910b3"):
+def sum_busy(rows, cols, axis, compiler=None):
+    with sim.device("ascend910b3", compiler=compiler):
         launch = sums.time(
             (1,),
             sim.shape(rows * cols, "float32"),
@@ -142,10 +142,18 @@ def sum_busy(rows, cols, axis):
     return launch.pipes["AIV.V"].busy_cycles
 
 
-def test_a_row_sum_is_one_instruction_per_level():
+def test_a_row_sum_by_hand_is_one_instruction_per_level():
     sum_fixed, cycles = fixed("reduce_repeat_sum"), per_repeat("reduce_repeat_sum")
+    assert sum_busy(8, 64, 1, "ascendc") == 8 * cycles
+    assert sum_busy(1, 4096, 1, "ascendc") == 64 * cycles + sum_fixed + 1 * cycles
+
+
+def test_the_compiler_folds_a_row_to_one_repeat_before_it_sums_it():
+    add, cycles = fixed("add"), per_repeat("reduce_repeat_sum")
     assert sum_busy(8, 64, 1) == 8 * cycles
-    assert sum_busy(1, 4096, 1) == 64 * cycles + sum_fixed + 1 * cycles
+    last = P.number("vector.min_instruction_cycles")  # halves of 256 bytes lie in different groups
+    folds = [met("add") * n for n in (32, 16, 8, 4, 2)]
+    assert sum_busy(1, 4096, 1) == pytest.approx(sum(folds) + last + 6 * add + cycles)
 
 
 def test_a_column_sum_folds_the_upper_half_onto_the_lower():

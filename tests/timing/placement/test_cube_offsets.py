@@ -44,7 +44,7 @@ def product_and_tile(a, b, x, out, STEPS: tl.constexpr, B: tl.constexpr, KEEP: t
 def test_a_kernel_with_products_does_with_one_copy_of_its_tiles_in_ub() -> None:
     """The vendor's compiler gives copies to the Cube's side only by default; what overflows for them fits here, too."""
     a = np.eye(64, dtype=np.float16)
-    for size, one_copy in ((4096, False), (24576, True)):
+    for size, one_copy in ((4096, False), (49152, True)):
         x = np.arange(2 * size, dtype=np.float32)
         out = np.zeros_like(x)
         with sim.device(compiler="ascendc"):
@@ -52,5 +52,6 @@ def test_a_kernel_with_products_does_with_one_copy_of_its_tiles_in_ub() -> None:
         np.testing.assert_array_equal(out, x + 64)
         assert any("one copy" in n for n in run.notes) == one_copy
     with sim.device(compiler="ascendc"), pytest.raises(sim.RunError, match="ub overflow"):
-        product_and_tile.time((1,), a, a, sim.shape((98304,), "float32"), sim.shape((98304,), "float32"), STEPS=2, B=49152,
-                              KEEP=True)  # fmt: skip
+        product_and_tile.time(
+            (1,), a, a, *(sim.shape((196608,), "float32") for _ in "xy"), STEPS=2, B=98304, KEEP=True
+        )

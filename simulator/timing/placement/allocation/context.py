@@ -12,6 +12,7 @@ from ..layouts import accumulator_bytes, align, fractal_bytes, table_bytes, tile
 from ..memory_spaces import L0C, L1, UB
 from ..needs import Needs
 from ..slots import Slot
+from ..stages import Stages
 from ..strides import BlockByBlock
 
 MANY = 2**31  # copies: as many as are asked for
@@ -22,7 +23,8 @@ class Choice(NamedTuple):
 
     copies: of tiles that are loaded or stored in a loop; most: buffer -> the most copies that its tiles may have.
     blocks: what moves element by element. banks: period and span of UB's banks, if tiles that are read together are to keep
-    apart there. sub_blocks: whether the compiler cuts tiles in two for the Vector cores of a core.
+    apart there. sub_blocks: whether the two Vector cores of a core may share the rows of a program; None where it has one.
+    tiles: iterations of a mixed loop that are under way at once, if its stages may run apart (stages.py).
     """
 
     copies: int
@@ -30,7 +32,8 @@ class Choice(NamedTuple):
     blocks: BlockByBlock = BlockByBlock()
     banks: tuple[int, int] | None = None
     most: Mapping[str, int] = MappingProxyType({})
-    sub_blocks: bool = True
+    sub_blocks: bool | None = True
+    tiles: int = 1
 
     def most_in(self, space: str) -> int:
         """The most copies of a tile; a table has one."""
@@ -77,12 +80,21 @@ class Allocation:
         return self.loops[-1].id if self.loops else -1
 
     def size(self, v: Value, space: str) -> int:
-        """Bytes of one copy of a value in a buffer, aligned."""
-        landing = self.choice.blocks.landing
-        if space == UB and v.id in landing:
-            return align(landing[v.id], self.alignment[UB])
-        measure = {UB: tile_bytes, L0C: accumulator_bytes, BT: table_bytes}.get(space, fractal_bytes)
+        """Bytes of one copy of a value in a buffer, aligned; in UB those of one Vector core."""
+        if space == UB:
+            return align(self._bytes_in_ub(v), self.alignment[UB])
+        measure = {L0C: accumulator_bytes, BT: table_bytes}.get(space, fractal_bytes)
         return align(measure(v), self.alignment[space])
+
+    def _bytes_in_ub(self, v: Value) -> int:
+        landing = self.choice.blocks.landing
+        if v.id in landing:
+            return self.of_one_core(v, landing[v.id])
+        return tile_bytes(self.needs.halves.value(v))
+
+    def of_one_core(self, v: Value, size: int) -> int:
+        """What one Vector core has of bytes that are the same for each element of a tile."""
+        return size * self.needs.halves.value(v).numel // v.numel
 
     def new(self, v: Value, space: str, start: int, end: int) -> Slot:
         """A buffer for a value, and for others that join it."""
@@ -96,6 +108,10 @@ class Allocation:
         for v in values:
             slot.values.append(v)
             self.slot_of[v.id] = slot
+
+    def stages(self, loop: int) -> Stages | None:
+        """Those of a loop that run apart."""
+        return self.needs.stages.get(loop) if self.choice.tiles > 1 else None
 
     def copies(self, loop: Op) -> int:
         """Of a tile that is loaded or stored in a loop: what its hint or else the launch asks for."""

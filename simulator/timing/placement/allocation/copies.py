@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....ir.program import Op, Region, Value
-from ..memory_spaces import UB
+from ..memory_spaces import L0C, UB
 from ..needs import LOOPS
 from ..slots import Slot
 from .context import Allocation
@@ -11,7 +11,8 @@ from .context import Allocation
 
 def give_copies(a: Allocation, region: Region, loop: Op | None = None) -> None:
     """Copies for the tiles of a region. loop: the innermost one around it."""
-    for op in region.ops if a.needs.program.copies else a.needs.acting[id(region)]:
+    every = a.needs.program.copies or (loop is not None and a.stages(loop.id))
+    for op in region.ops if every else a.needs.acting[id(region)]:
         for inner in op.regions:
             give_copies(a, inner, op if op.kind in LOOPS else loop)
         if loop is not None:
@@ -19,10 +20,14 @@ def give_copies(a: Allocation, region: Region, loop: Op | None = None) -> None:
 
 
 def _copies_of(a: Allocation, op: Op, loop: Op) -> None:
-    asked = a.needs.program.copies
-    for r in op.results if asked else ():
+    asked, stages = a.needs.program.copies, a.stages(loop.id)
+    for r in op.results if asked or stages else ():
         if r.id in asked:
             _copy(a, r, loop, asked[r.id])
+        elif stages and r.id in stages.kept:
+            _copy(a, r, loop, a.choice.tiles)
+        elif stages and op.kind == "dot":
+            _ping_pong(a, r, stages.spans[op.id])
     if a.copies(loop) < 2:
         return
     if op.kind == "load":
@@ -44,6 +49,20 @@ def _copy(a: Allocation, v: Value | None, loop: Op, asked: int = 0) -> None:
         return
     a.iteration[id(slot)] = slot.start, slot.end
     slot.copies, slot.start, slot.end = copies, begin, end
+
+
+def _ping_pong(a: Allocation, v: Value, span: tuple[int, int]) -> None:
+    """Copies of a product, so that it leaves L0C while the next one is summed; other stages may have the room after it.
+
+    span: operations that its stage begins and ends with.
+    """
+    root = a.definitions.root(v)
+    slot = None if root is None else a.slot_of.get(root.id)
+    copies = min(a.choice.copies, a.choice.most_in(L0C))
+    if slot is None or slot.space != L0C or slot.copies > 1 or copies < 2 or len(slot.values) > 1:
+        return
+    begin, end = (a.lives.at[op] for op in span)
+    slot.copies, slot.start, slot.end = copies, min(begin, slot.start), max(end, slot.end)
 
 
 def share_with_stores(a: Allocation) -> None:

@@ -29,7 +29,8 @@ def spread(a: Allocation, op: Op) -> None:
     root = None if v is None else a.definitions.root(v)
     if root is not None and (root.id in blocks.landing or _from_cube(a, root)):
         return
-    size = align(blocks.leaving[op.id], a.alignment[UB])
+    size = blocks.leaving[op.id] if v is None else a.of_one_core(v, blocks.leaving[op.id])
+    size = align(size, a.alignment[UB])
     slot = a.spread_of[op.id] = Slot(
         [], at, at, size, label=f"blocks of strided {op.kind}", why="stride padding"
     )
@@ -52,12 +53,22 @@ def cross(a: Allocation, op: Op) -> None:
         if r.id in a.spaces.copied_to_ub:
             at = a.lives.spans.get(op.id, (0, a.lives.at[op.id]))[1]
             name = f"{r.name or 'product'} in UB"
-            end = _end(a, r, at)
-            a.ub_copy[r.id] = Slot([r], at, end, a.size(r, UB), label=name, why="product in UB")
+            slot = Slot([r], at, _end(a, r, at), a.size(r, UB), label=name, why="product in UB")
+            a.ub_copy[r.id] = _in_turn(a, slot, r)
     if op.kind == "load" and a.spaces.space_of(op.results[0]) == BT:
         _bias(a, op)
     if op.kind == "dot":
         _operands(a, op)
+
+
+def _in_turn(a: Allocation, slot: Slot, v: Value) -> Slot:
+    """With copies for the iterations of a loop that are under way at once."""
+    stages = a.stages(a.loop)
+    if stages is not None:
+        kept = a.choice.tiles if v.id in stages.kept else 1
+        copies = max(kept, min(a.copies(a.loops[-1]), a.choice.most_in(slot.space)))
+        slot.copies, slot.loop, (slot.start, slot.end) = copies, a.loop, a.lives.spans[a.loop]
+    return slot
 
 
 def _end(a: Allocation, v: Value, at: int) -> int:
@@ -80,4 +91,5 @@ def _operands(a: Allocation, op: Op) -> None:
         if source.id in a.spaces.staged:
             name = f"{source.name or 'operand'} in L1"
             size = a.size(source, L1)
-            a.l1_copy[(op.id, i)] = Slot([source], at, at, size, label=name, space=L1, why="operand in L1")
+            slot = Slot([source], at, at, size, label=name, space=L1, why="operand in L1")
+            a.l1_copy[(op.id, i)] = _in_turn(a, slot, source)

@@ -10,11 +10,11 @@ from ..allocate import Limits, Placement
 from ..allocation.context import Choice
 from ..memory_spaces import UB
 from ..needs import Needs
+from ..shared_rows.rows import shared_rows
 from ..slots import Slot, find_clobbers, ledger, overflow
 from .building import Rules
 from .expansion import Expansion
 from .plan import BufferPlan
-from .rows import shared_rows
 from .slots_of_tiles import slots_of
 
 SINGLE = 1  # copies without multibuffer
@@ -28,7 +28,7 @@ def place_compiled(
 
     Raises `BufferOverflowError` with the need of the last try.
     """
-    rows, why = shared_rows(needs.spaces, choice.sub_blocks)
+    rows, why = shared_rows(needs.spaces, choice.sub_blocks, compiled=True)
     tries: list[Try] = [
         (True, choice.copies, ""),
         (False, choice.copies, "code motion"),

@@ -1,6 +1,9 @@
-"""Which axis of which tiles the two Vector cores of a core share: half of every tile each (5.1 to 5.5).
+"""Which axis of which tiles the two Vector cores of a core share: half of every tile each.
 
-AscendNPU-IR, lib/Dialect/HIVM/Transforms/TileAndBindSubBlock.cpp, option `enable-auto-bind-sub-block`.
+Numbers in brackets are those of the compiler's rules (`../compiled/`): AscendNPU-IR,
+lib/Dialect/HIVM/Transforms/TileAndBindSubBlock.cpp, option `enable-auto-bind-sub-block`. An author of Ascend C is taken to
+cut along such axes, too, but to know how masked rows and transposes are shared, and to begin with the last store where the
+first one's axis does not do.
 """
 
 from __future__ import annotations
@@ -25,25 +28,39 @@ class SharedRows(NamedTuple):
     why: str = ""
 
 
-def shared_rows(spaces: MemorySpaces, asked: bool = True) -> SharedRows:
-    """What the two Vector cores of a program share. asked: False with `enable_auto_bind_sub_block` off."""
-    if _by_hand(spaces.program) or not (spaces.has_dot and spaces.fixpipe and spaces.has_vector_work):
+def shared_rows(spaces: MemorySpaces, asked: bool | None, compiled: bool) -> SharedRows:
+    """What the two Vector cores of a program share.
+
+    asked: False with `enable_auto_bind_sub_block` off, None where a core has one Vector core. compiled: by the compiler,
+    which leaves more programs whole.
+    """
+    if asked is None or _by_hand(spaces.program) or not _is_mixed(spaces):
         return SharedRows({})
-    why = _whole(spaces) if asked else "enable_auto_bind_sub_block is off"
-    return SharedRows({}, why) if why else _shared(spaces)
+    why = _whole(spaces, compiled) if asked else "bind_sub_block (enable_auto_bind_sub_block) is off"
+    if why:
+        return SharedRows({}, why)
+    axes, leaves = AxisClasses(spaces.program, by_formulas=compiled), list(_leaves(spaces))
+    found = _shared(spaces.program, axes, leaves)
+    if not compiled:
+        return found if found.axis_of else _shared(spaces.program, axes, leaves[::-1])
+    why = _masked(spaces, found.axis_of)
+    return SharedRows({}, why) if why else found
 
 
-def _shared(spaces: MemorySpaces) -> SharedRows:
-    axes, chosen = AxisClasses(spaces.program), set[Axis]()
-    leaves = list(_leaves(spaces))
+def _shared(program: Program, axes: AxisClasses, leaves: list[Value]) -> SharedRows:
+    """leaves: the first one has its outermost axis cut, if that can be."""
+    chosen = set[Axis]()
     for v in leaves:
         axis = _choice(axes, v, chosen)
         if axis is None:
             return SharedRows({}, _no_axis(v))
         chosen.add(axes.of(v, axis))
-    found = _cut(axes, spaces.program, chosen)
-    why = _masked(spaces, found.axis_of)
-    return SharedRows({}, why) if why else found
+    return _cut(axes, program, chosen)
+
+
+def _is_mixed(spaces: MemorySpaces) -> bool:
+    """Whether there is work for a Cube core and for Vector cores beside it."""
+    return spaces.has_dot and spaces.fixpipe and spaces.has_vector_work
 
 
 def _by_hand(program: Program) -> bool:
@@ -56,13 +73,13 @@ def _no_axis(v: Value) -> str:
     return f"no axis of the tile of {size} in line {v.loc.line} is even and runs through all operations up to there"
 
 
-def _whole(spaces: MemorySpaces) -> str:
+def _whole(spaces: MemorySpaces, compiled: bool) -> str:
     """5.5: what keeps the tiles of a program whole, if anything does."""
     program = spaces.program
     kind = next((kind for kind in WHOLE if program.of_kind(kind)), None)
     if kind is not None:
         return f"line {program.of_kind(kind)[0].loc.line} has an operation that is not cut ({kind})"
-    if _turns_rows(spaces):
+    if compiled and _turns_rows(spaces):
         return "the Vector unit transposes the last axis of a tile"
     return "the program loads from a tensor that it stores to" if _may_meet(program) else ""
 

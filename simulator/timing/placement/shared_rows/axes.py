@@ -21,9 +21,14 @@ class Groups(NamedTuple):
 
 
 class AxisClasses:
-    """Classes of the axes of all tiles of a program."""
+    """Classes of the axes of all tiles of a program.
 
-    def __init__(self, program: Program) -> None:
+    by_formulas: whether tiles belong together whose offsets or masks are made of the same numbers, as they do where these
+    numbers are tiles themselves.
+    """
+
+    def __init__(self, program: Program, by_formulas: bool = True) -> None:
+        self.by_formulas = by_formulas
         self.parent: dict[Axis, Axis] = {}
         self._reduced: set[Axis] = set()
         self._blocked: set[Axis] = set()
@@ -47,6 +52,8 @@ class AxisClasses:
         return frozenset(out)
 
     def _join(self, u: Value, i: int, v: Value, j: int) -> None:
+        if not self.by_formulas and _is_formula(u) and _is_formula(v):
+            return
         x, y = self.of(u, i), self.of(v, j)
         if x != y:
             self.parent[x] = y
@@ -61,8 +68,9 @@ class AxisClasses:
 
     def _elementwise(self, op: Op) -> None:
         tiles = [v for v in (*op.args, *op.results) if v is not None and v.shape]
-        for v in tiles[1:]:
-            self._same(tiles[0], v)
+        first = min(tiles, key=_is_formula, default=None)
+        for v in tiles:
+            self._same(first, v)
 
     def _loop(self, op: Op) -> None:
         first, skip = (3, 1) if op.kind == "for" else (0, 0)
@@ -131,6 +139,11 @@ class AxisClasses:
         for v in (*op.args, *op.results):
             if v is not None:
                 self._blocked.update((v.id, k) for k in range(len(v.shape)))
+
+
+def _is_formula(v: Value) -> bool:
+    """Whether a tile has no elements in a buffer, as offsets, masks of boxes and pointers."""
+    return bool(v.static.kind != "dense")
 
 
 RULES: dict[str, Callable[[AxisClasses, Op], None]] = {

@@ -1,0 +1,44 @@
+"""Attention, forward: the tile kernel of `flash_attention` with the cores and, where it is published, the tile of the row."""
+
+from __future__ import annotations
+
+from ...simulator.record.run import Run
+from ..attention.tiles import forward_tiles
+from .registry import Prediction, predicts
+from .settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    fastest,
+    measured_time,
+    note_of,
+    roofline_us,
+    shape_of,
+    tensor,
+)
+from .table import Row
+
+# Tried where none is published: queries and keys of a tile.
+USUAL = ((128, 128), (128, 256), (64, 256), (64, 128))
+
+
+@predicts("flash_attention")
+def _attention(row: Row) -> Prediction:
+    """shapes: heads x queries x keys x D. tiling: cores; kv_heads (as heads), causal=1, block=queries x keys of a tile."""
+    s, (heads, queries, keys, d), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
+    of_keys, causal = s.number("kv_heads", heads), bool(s.number("causal", 0))
+    q, k = tensor(kind, heads, queries, d), tensor(kind, of_keys, keys, d)
+    lse = tensor("fp32", heads, queries)
+    names = {"GROUP": heads // of_keys, "CAUSAL": causal, "D": d}
+
+    def work(block: tuple[int, ...]) -> Run:
+        grid = (min(s.number("cores"), heads * -(-queries // block[0])),)
+        sizes = {"M": queries, "N": keys, "heads": heads, "scale": d**-0.5}
+        return forward_tiles.time(grid, q, k, k, q, lse, **sizes, **names, BM=block[0], BN=block[1])  # type: ignore[no-any-return]
+
+    known = s.text("block")
+    run, block, count = fastest(row, (s.numbers("block", 2),) if known else USUAL, work)
+    note = "" if known else note_of(count, f"tiles of {'x'.join(map(str, block))}")
+    scores = heads * (queries * keys if not causal else min(queries, keys) * (keys + 1) // 2)
+    moved = BYTES[kind] * 2 * (heads * queries + of_keys * keys) * d
+    return Prediction(measured_time(row, run), roofline_us(row, moved, 2.0 * scores * d, kind), note)

@@ -30,11 +30,13 @@ class Halves:
         return self.values[v.id]
 
     def op(self, op: Op) -> Op:
-        if op.id not in self.ops:
+        found = self.ops.get(op.id)
+        if found is None:
             args = tuple(None if v is None else self.value(v) for v in op.args)
             results = tuple(self.value(v) for v in op.results)
-            self.ops[op.id] = Op(op.id, op.kind, op.name, args, results, op.attrs, op.loc, op.regions)
-        return self.ops[op.id]
+            found = Op(op.id, op.kind, op.name, args, results, op.attrs, op.loc, op.regions)
+            self.ops[op.id] = found
+        return found
 
 
 class HalfDefinitions(Definitions):

@@ -52,8 +52,9 @@ class HandOvers:
         self._moved(op, v, size, sent._replace(latency=sent.latency + word), writes=hop, grade=grade)
         self._nothing(op, v, sent.pipe, reads=reads)
         self._moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
-        if free:
-            self._nothing(op, v, read.pipe, reads=writes, writes=free, latency=word, grade=grade)
+        if free:  # what was read may be used, and overwritten, before the other core knows
+            self._nothing(op, v, read.pipe, reads=writes)
+            self._nothing(op, v, read.pipe, writes=free, latency=word, grade=grade)
 
     def loop_done(self, op: Op) -> None:
         """A loop is left: its senders wait until what they sent last was read."""

@@ -58,8 +58,9 @@ class HandOvers:
             self._nothing(op, sent.pipe, reads=reads)
         with context.in_stage(read.later):
             self._moved(op, v, size, read, reads=hop, writes=writes, clobbers=clobbers)
-        if free:
-            self._nothing(op, read.pipe, reads=writes, writes=free, latency=word, grade=grade)
+        if free:  # what was read may be used, and overwritten, before the other core knows
+            self._nothing(op, read.pipe, reads=writes)
+            self._nothing(op, read.pipe, writes=free, latency=word, grade=grade)
 
     def loop_done(self, op: Op) -> None:
         """A loop is left: its senders wait until what they sent last was read."""

@@ -54,12 +54,21 @@ def summed_in(name: str, element: str) -> str:
     return "fp32" if element == "bf16" or (element == "fp16" and name in SUMS) else element
 
 
+# What a cast is compared with 0 in (castSrcTypeToI1ByVCmp).
+NUMBERS_OF_BOOLS = {**dict.fromkeys((*BYTES, "int16", "uint16"), "fp16"), "bf16": "fp32"}
+
+
 def through(source: str, target: str) -> str:
-    """The type by way of which a cast goes, "" if straight."""
+    """The type by way of which a cast goes, "" if straight (NormalizeCastLoweringOp)."""
+    if target == BOOL:
+        return NUMBERS_OF_BOOLS.get(source, "fp32" if source in INTEGERS else "")
+    if source == BOOL:
+        return "fp32" if target == "int64" else "fp16" if target in INTEGERS else ""
+    if (source == "fp32" and target in BYTES) or (source == "int64" and target in (*BYTES, "int16")):
+        return "int32"  # whose low bits are kept
     if source in BYTES and target in ("int16", "int32", "fp32"):
         return "fp16"
     if (source == "int64" and target == "fp16") or (source in INTEGERS and target == "bf16"):
         return "fp32"
-    if (source, target) == ("int32", "fp16") or (source in ("int8", "int16") and target == "int64"):
-        return "fp32"
-    return "fp16" if source == BOOL and target in INTEGERS else ""
+    floats = (("int32", "fp16"), ("int8", "int64"), ("int16", "int64"), ("int16", "int32"))
+    return "fp32" if (source, target) in floats else ""

@@ -10,7 +10,7 @@ from ....ir.program import Op, Value
 from . import scratch
 from .building import BOOL_CAST_BITS, StepBuilder, Tiles
 from .tiles import COMPARED, FILLED, INDICES, WIDENED, PlannedTile
-from .types import BOOL, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
+from .types import BOOL, BYTES, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
 
 BLOCK = scratch.BLOCK_BITS
 WITH_SCALAR = ("sub", "div")  # a block of scratch beside a scalar operand (10.3)
@@ -177,6 +177,7 @@ def _cast_scratch(b: StepBuilder, v: Value, source: str, target: str, middle: st
     """10.5."""
     if source == BOOL:
         return 0 if middle else BOOL_CAST_BITS
-    if source in ("int32", "int16") and target == "int8":
-        return scratch.truncation(b.shape(v), int(source[3:]))
+    last = middle or source
+    if last in ("int32", "int16") and target in BYTES:
+        return scratch.truncation(b.shape(v), int(last[3:]))
     return 0

@@ -36,7 +36,9 @@ def place_compiled(
     ]
     needed: list[BufferOverflowError] = []
     for motion, copies, taken in tries[: len(tries) if again else 1]:
-        plan = BufferPlan(Expansion(needs, Rules(rows, choice.blocks, motion, not again)), copies, _alignment(limits))
+        plan = BufferPlan(
+            Expansion(needs, Rules(rows, choice.blocks, motion, not again)), copies, _alignment(limits)
+        )
         try:
             found = _placed(plan, limits, device)
         except BufferOverflowError as e:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ....ir.program import Op, Value
@@ -36,11 +36,11 @@ class StepBuilder:
 
     of: value -> its buffer. By operation or value, what lowering asks for: scratch_of, to_ub (products that came to UB),
     sums (of these and what they start from), spread_of (tiles that leave block by block), l0c, l1 (operands on their way to
-    the Cube). carried: by loops.
+    the Cube). carried: by loops. cast_now: what makes a cast. stretched: lines that broadcasts make tiles of.
     """
 
-    def __init__(self, needs: Needs, rules: Rules) -> None:
-        self.needs, self.spaces, self.rules = needs, needs.spaces, rules
+    def __init__(self, needs: Needs, rules: Rules, cast_now: Callable[[StepBuilder, Op], None]) -> None:
+        self.needs, self.spaces, self.rules, self.cast_now = needs, needs.spaces, rules, cast_now
         self.program, self.definitions = needs.program, needs.definitions
         self.demand = Demand(self.program, self.definitions)
         self.steps: list[BufferStep] = []
@@ -56,6 +56,7 @@ class StepBuilder:
         self.same: dict[int, int] = {}  # value -> the one that an equal operation made
         self.l0c: dict[int, PlannedTile] = {}
         self.l1: dict[tuple[int, int], PlannedTile] = {}
+        self.stretched = {i for op in self.program.of_kind("broadcast") for i in self._stretched(op)}
         self.pending: dict[int, Op] = {}  # casts of loaded tiles, made where they are first read
         self.written: dict[Hashable, PlannedTile] = {}  # numbers written out at the begin of the program
         self.explicit = {op.id: self._explicit(op) for op in self.program.of_kind("alloc")}
@@ -65,6 +66,10 @@ class StepBuilder:
         for i, copies in self.program.copies.items():
             if i in self.of:
                 self.of[i].asked = max(self.of[i].asked, copies)
+
+    def _stretched(self, op: Op) -> tuple[int, ...]:
+        root = self.definitions.root(op.results[0])
+        return () if root is None or op.operand(0).numel == op.results[0].numel else (root.id,)
 
     def _explicit(self, alloc: Op) -> PlannedTile:
         v = alloc.results[0]
@@ -171,7 +176,7 @@ class StepBuilder:
         """The buffer that a value is read from; None if it has none."""
         while v is not None and v.shape:
             if v.id in self.pending:
-                self.cast_before(v)
+                self._cast_before(v)
             if v.id in self.of:
                 return self.of[v.id]
             made = self.definitions.of(v)
@@ -182,9 +187,11 @@ class StepBuilder:
             v = made.args[0]
         return None
 
-    def cast_before(self, v: Value) -> None:
-        """Makes the casts that wait for somebody who reads them."""
-        raise NotImplementedError
+    def _cast_before(self, v: Value) -> None:
+        """Makes a cast that waited for a reader; those of lines that are stretched over tiles come before it (7.3)."""
+        for i in (*(i for i in self.pending if i in self.stretched), v.id):
+            if i in self.pending:
+                self.cast_now(self, self.pending.pop(i))
 
     def dense(self, v: Value) -> bool:
         """Whether a value is a tile of elements."""

@@ -51,20 +51,15 @@ class Expansion(StepBuilder):
     """Of one program under the rules of a compilation."""
 
     def __init__(self, needs: Needs, rules: Rules) -> None:
-        super().__init__(needs, rules)
+        super().__init__(needs, rules, vector_rules.cast_now)
         self.done: set[int] = set()  # operations that were moved before a loop
         self.known: dict[Hashable, Op] = {}  # operations by what they compute
         numbers = self.program.of_kind("const")
         self.constants = {op.results[0].id: op.attrs["value"] for op in numbers if not op.results[0].shape}
         self.read = {v.id for v in _reads(self.program)}
         self.starts = Counter(chain.from_iterable(self._starts(op) for op in self.program.walk()))
-        self.stretched = {i for op in self.program.of_kind("broadcast") for i in self._stretched(op)}
         self._region(self.program.body)
         spread(self.steps)
-
-    def _stretched(self, op: Op) -> tuple[int, ...]:
-        root = self.definitions.root(op.results[0])
-        return () if root is None or op.operand(0).numel == op.results[0].numel else (root.id,)
 
     # -- regions -------------------------------------------------------------------------------------------------------
 
@@ -78,12 +73,6 @@ class Expansion(StepBuilder):
     def _flush(self) -> None:
         for op in list(self.pending.values()):
             self.tile_of(op.results[0])
-
-    def cast_before(self, v: Value) -> None:
-        """Casts of lines that are stretched over tiles come first, as they move before their broadcasts (7.3)."""
-        for i in (*(i for i in self.pending if i in self.stretched), v.id):
-            if i in self.pending:
-                vector_rules.cast_now(self, self.pending.pop(i))
 
     def _op(self, op: Op) -> None:
         if op.id in self.done or (movable(op) and self._made_before(op)):

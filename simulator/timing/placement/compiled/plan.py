@@ -162,7 +162,7 @@ class BufferPlan:
             given: set[int] = set()
             for w in sorted(s.writes, key=lambda t: -t.numel * t.bits):
                 r = self.root(w)
-                if not r.carried and r.first == s.at and not (s.casts and r.masked and not r.merged):
+                if not r.carried and r.first == s.at and (r.merged or not s.casts):
                     self._take_over(s, r, given)
 
     def _take_over(self, s: BufferStep, r: PlannedTile, given: set[int]) -> None:

@@ -32,7 +32,8 @@ class PlannedTile:
     """One buffer. element: its type by name; bits: of one element. slots: how often it is there; asked: by the kernel.
 
     values: of the program, that lie in it. loaded, stored: a load fills it, a store empties it. scalar: scalar code touches
-    it. masked: rows of it, or of a tile that it is worked on with, are moved with a mask, so that its axes stay apart. carried: no result takes its place and it takes none. unique: it shares no bytes. loops: those around its making,
+    it. masked: rows of it, or of a tile that it is worked on with, are moved with a mask, so that its axes stay apart.
+    carried: no result takes its place and it takes none. unique: it shares no bytes. loops: those around its making,
     outermost first. spread: axes whose elements each begin at a block of 32 bytes. first, last: its life, -1: never written.
     """
 

@@ -69,9 +69,11 @@ def _xor(b: StepBuilder, op: Op, operands: Tiles) -> None:
 
 
 def compare(b: StepBuilder, op: Op) -> None:
-    """In place of an operand, which is wider (3.10). An order of signed int32 is a maximum and an equality; in release 8.5 it
-    is one of int64, which scalar code makes, as it does those of other integers (11.2). Numbers are written out: the compiler
-    takes them as operands of arithmetic alone (HFusion's InlineBrc.cpp)."""
+    """In place of an operand, which is wider (3.10). Numbers are written out: they are operands of arithmetic alone.
+
+    An order of signed int32 is a maximum and an equality; in release 8.5 it is one of int64. Scalar code compares int64, as
+    it does unsigned and short integers (11.2).
+    """
     v = op.operand(0)
     found, extra = b.operands(op.args)
     element = element_of(v)
@@ -82,7 +84,7 @@ def compare(b: StepBuilder, op: Op) -> None:
     found = [b.widened(op, t, used) for t in found]
     if ordered and used == element:
         found = _most(b, op, found)
-    if used in INTEGERS and (used != "int32" or (op.name in ORDERS and not ordered)):
+    if used in INTEGERS and used != "int32":
         _compare_by_scalar(b, op, found)
     else:
         b.step(op, found, [b.result(op, op.results[0])], over=[] if extra else found, extra=extra)

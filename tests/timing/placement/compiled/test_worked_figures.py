@@ -73,6 +73,34 @@ def product(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
     tl.store(c + i[:, None] * N + j[None, :], acc)
 
 
+@sim.jit
+def paged(out, q, k, v, scale, rows, kv_rows, count, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """Attention over a cache of blocks; the causal and the extent test in one select."""
+    r, d = tl.arange(0, M), tl.arange(0, D)
+    ok = r < rows
+    query = tl.load(q + r[:, None] * D + d[None, :], mask=ok[:, None] & (d < D)[None, :], other=0.0)
+    top = tl.full((M,), float("-inf"), tl.float32)
+    total = tl.zeros((M,), tl.float32)
+    acc = tl.zeros((M, D), tl.float32)
+    for b in range(0, count):
+        pos = b * N + tl.arange(0, N)
+        valid = pos < kv_rows
+        at = pos[:, None] * D + d[None, :]
+        key = tl.load(k + at, mask=valid[:, None] & (d < D)[None, :], other=0.0)
+        s = tl.dot(query, tl.trans(key)) * scale
+        s = tl.where((pos[None, :] <= r[:, None]) & valid[None, :], s, float("-inf"))
+        new = tl.maximum(top, tl.max(s, 1))
+        shrink = tl.exp2(top - new)
+        p = tl.exp2(s - new[:, None])
+        val = tl.load(v + at, mask=valid[:, None] & (d < D)[None, :], other=0.0)
+        total = total * shrink + tl.sum(p, 1)
+        acc = acc * shrink[:, None] + tl.dot(p.to(tl.float16), val)
+        top = new
+    total = tl.where(total == 0.0, 1.0, total)
+    acc = acc / total[:, None]
+    tl.store(out + r[:, None] * D + d[None, :], acc.to(tl.float16), mask=ok[:, None] & (d < D)[None, :])
+
+
 def bits(kernel: Any, space: str, *args: Any, **constants: Any) -> int:
     """The figure of the first message on a device that has next to nothing of a buffer."""
     small = {f"buffers.{space.lower()}": 16384}
@@ -133,3 +161,12 @@ def test_operands_of_products_are_twice_in_l1_and_the_sum_is_once_in_l0c() -> No
     )
     big = sim.shape((256 * 64,), "float16")
     assert bits(product, "L0C", big, big, single(65536), 256, 64, BM=256, BN=256, BK=16) == 2_097_152
+
+
+def test_attention_over_a_paged_cache_with_one_mask() -> None:
+    """306.5 KiB: nine tiles of 64 x 128 scores of 4 bytes (the masked scores, what they are made of, both operands of the
+    comparison as int32 and as int64, the number of the select), the sum and some columns, which differ by 768 bytes."""
+    rows = sim.shape((4 * 128 * 64,), "float16")
+    got = bits(paged, "UB", rows, rows, rows, rows, 0.125, 128, 512, 4, M=128, N=128, D=64)
+    assert got == pytest.approx(2_510_848, abs=8 * 1024)
+    assert got > 9 * 64 * 128 * 32

@@ -86,7 +86,9 @@ def check_heads(name: str, tensors: Tensors, like_q: Sequence[str], product: Pro
     if q[1] % k[1]:
         raise refuse(f"{name}: q has {q[1]} heads, k has {k[1]}; the first must be a multiple of the second")
     if max(q[2], k[2]) > WIDEST:
-        raise refuse(f"{name}: {max(q[2], k[2])} rows of a head; positions are compared as FP32, up to {WIDEST}")
+        raise refuse(
+            f"{name}: {max(q[2], k[2])} rows of a head; positions are compared as FP32, up to {WIDEST}"
+        )
 
 
 def _check_alike(name: str, tensors: Tensors, pairs: dict[str, str]) -> None:
@@ -101,7 +103,9 @@ def check_lse(name: str, tensors: Tensors) -> None:
     """lse is float32, one for each query."""
     lse, wanted = tensors["lse"], tensors["q"].shape[:3]
     if lse.shape != wanted or dtype_name(lse) != "float32":
-        raise refuse(f"{name}: lse is {dtype_name(lse)} {lse.shape}; it must be float32 {wanted}, as q without D")
+        raise refuse(
+            f"{name}: lse is {dtype_name(lse)} {lse.shape}; it must be float32 {wanted}, as q without D"
+        )
 
 
 def host_bytes(tensors: Tensors) -> int:

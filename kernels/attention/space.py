@@ -145,17 +145,23 @@ class Launches:
 
     every: tuple[Launch, ...]
 
-    def fits(self, tensors: Tensors, product: Product, mode: str, points: Columns) -> Mapping[str, np.ndarray]:
+    def fits(
+        self, tensors: Tensors, product: Product, mode: str, points: Columns
+    ) -> Mapping[str, np.ndarray]:
         """Rule -> which points keep it. Which tiles fit in UB is known only when they are placed."""
         heads, size = heads_of(tensors), dtype_of(tensors["q"]).itemsize
         l1 = product.l1_bytes - product.integer("buffers.l1_reserved")
 
         def keep(rule: Callable[[Launch, Sides], bool]) -> np.ndarray:
             blocks = zip(points["block_m"], points["block_n"], strict=True)
-            return np.array([all(rule(x, x.sides(int(m), int(n))) for x in self.every) for m, n in blocks], bool)
+            return np.array(
+                [all(rule(x, x.sides(int(m), int(n))) for x in self.every) for m, n in blocks], bool
+            )
 
         return {
-            "the results of a step fit in L0C": keep(lambda x, s: l0c_bytes(x, s, heads.d) <= product.l0c_bytes),
+            "the results of a step fit in L0C": keep(
+                lambda x, s: l0c_bytes(x, s, heads.d) <= product.l0c_bytes
+            ),
             "the operands of a step fit in L1": keep(lambda x, s: l1_bytes(x, s, heads.d, size) <= l1),
         }
 

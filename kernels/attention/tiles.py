@@ -3,7 +3,9 @@
 
 Tensors are heads of rows: q, out and dout (heads, M, D), k and v (heads / GROUP, N, D), lse and delta (heads, M). A program
 takes units in turn, a block of rows of a head each. A causal program takes those with most work first, and all heads of a
-block before the next block: programs that work at one time have as many iterations each.
+block before the next block: programs that work at one time have as many iterations each. STAGGER: each program begins with
+another block of keys, since cores that read the same address at one time wait for each other; a sum over keys may begin
+anywhere.
 
 Rows that are not there are read as zeros and not written; keys that are not there, or not allowed, get no weight. Only blocks
 with such keys pay for the comparison: they have a loop of their own. Positions are compared as FP32, exact up to 2^24: the
@@ -49,6 +51,14 @@ def unit_of(unit, tiles, heads, LONGEST_FIRST: tl.constexpr):
 
 
 @sim.jit
+def start_of(begin, end, STAGGER: tl.constexpr, STEP: tl.constexpr):
+    """How far a program's first step of a loop from `begin` to `end` is from `begin`."""
+    if STAGGER:
+        return tl.program_id(0) * STEP % tl.maximum(end - begin, STEP)
+    return 0
+
+
+@sim.jit
 def softmax_step(
     q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BN: tl.constexpr,
@@ -71,7 +81,8 @@ def softmax_step(
 @sim.jit
 def forward_tiles(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, M, N, heads, scale,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """out = softmax(scale q k^T) v, and the logarithm of each row's sum of exponentials."""
     tiles = tl.cdiv(M, BM)
@@ -86,7 +97,9 @@ def forward_tiles(
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
         whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
-        for start in range(0, whole, BN):
+        later = start_of(0, whole, STAGGER, BN)
+        for step in range(0, whole, BN):
+            start = (step + later) % whole
             most, total, acc = softmax_step(
                 q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc, False, CAUSAL, D, BN
             )
@@ -117,7 +130,8 @@ def query_step(
 @sim.jit
 def query_tiles(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, dout_ptr, delta_ptr, dq_ptr, M, N, heads, scale,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """dq, and delta = sum(dout * out over D), which `key_tiles` needs: a block of queries over its keys."""
     tiles = tl.cdiv(M, BM)
@@ -134,7 +148,9 @@ def query_tiles(
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
         whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
-        for start in range(0, whole, BN):
+        later = start_of(0, whole, STAGGER, BN)
+        for step in range(0, whole, BN):
+            start = (step + later) % whole
             dq = query_step(
                 q, dout, lse, delta, k_ptr, v_ptr, key_row, query, start, N, scale, dq, False, CAUSAL, D, BN
             )
@@ -166,7 +182,8 @@ def key_step(
 @sim.jit
 def key_tiles(
     q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, M, N, heads, scale,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """dk and dv of a block of keys, summed over the GROUP heads of queries that share it. heads: of keys."""
     tiles = tl.cdiv(N, BN)

@@ -208,7 +208,7 @@ class Bound:
         store = store_cycles(self.product, handed) - store_cycles(self.product, 0) + fixed
         passes = sum(self.vector.repeat(x) for x in launch.passes) * rows * length / REPEAT
         loads = 2 * length * d * self.size / self.rate
-        return max(mmad, store, passes / self.product.aiv_per_aic, loads)
+        return float(max(mmad, store, passes / self.product.aiv_per_aic, loads))
 
 
 FORWARD_WORK = Launches((Launch(False, 1, 1, 1, ("muls", "sub", "exp")),))

@@ -3,9 +3,8 @@
 
 Tensors are heads of rows: q, out and dout (heads, M, D), k and v (heads / GROUP, N, D), lse and delta (heads, M). A program
 takes units in turn, a block of rows of a head each. A causal program takes those with most work first, and all heads of a
-block before the next block: programs that work at one time have as many iterations each. STAGGER: each program begins with
-another block of keys, since cores that read the same address at one time wait for each other; a sum over keys may begin
-anywhere.
+block before the next block: programs that work at one time have as many iterations each. STAGGER: each program begins at
+another step of its loop, since cores that read the same address at one time wait for each other.
 
 Rows that are not there are read as zeros and not written; keys that are not there, or not allowed, get no weight. Only blocks
 with such keys pay for the comparison: they have a loop of their own. Positions are compared as FP32, exact up to 2^24: the
@@ -51,11 +50,9 @@ def unit_of(unit, tiles, heads, LONGEST_FIRST: tl.constexpr):
 
 
 @sim.jit
-def start_of(begin, end, STAGGER: tl.constexpr, STEP: tl.constexpr):
-    """How far a program's first step of a loop from `begin` to `end` is from `begin`."""
-    if STAGGER:
-        return tl.program_id(0) * STEP % tl.maximum(end - begin, STEP)
-    return 0
+def turned(step, steps, STAGGER: tl.constexpr):
+    """Which of a loop's steps a program does as number `step`."""
+    return (step + tl.program_id(0)) % steps if STAGGER else step
 
 
 @sim.jit
@@ -97,9 +94,8 @@ def forward_tiles(
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
         whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
-        later = start_of(0, whole, STAGGER, BN)
-        for step in range(0, whole, BN):
-            start = (step + later) % whole
+        for step in range(whole // BN):
+            start = turned(step, whole // BN, STAGGER) * BN
             most, total, acc = softmax_step(
                 q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc, False, CAUSAL, D, BN
             )
@@ -148,9 +144,8 @@ def query_tiles(
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
         whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
-        later = start_of(0, whole, STAGGER, BN)
-        for step in range(0, whole, BN):
-            start = (step + later) % whole
+        for step in range(whole // BN):
+            start = turned(step, whole // BN, STAGGER) * BN
             dq = query_step(
                 q, dout, lse, delta, k_ptr, v_ptr, key_row, query, start, N, scale, dq, False, CAUSAL, D, BN
             )
@@ -206,7 +201,10 @@ def key_tiles(
                     k, v, q_ptr, dout_ptr, lse_ptr, delta_ptr, query_row, key, start, M, N, scale, dk, dv,
                     True, D, BM,
                 )  # fmt: skip
-            for start in range(max(begin, whole), M, BM):
+            rest = max(begin, whole)
+            steps = tl.cdiv(M - rest, BM)
+            for step in range(steps):
+                start = rest + turned(step, steps, STAGGER) * BM
                 dk, dv = key_step(
                     k, v, q_ptr, dout_ptr, lse_ptr, delta_ptr, query_row, key, start, M, N, scale, dk, dv,
                     False, D, BM,

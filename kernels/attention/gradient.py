@@ -79,6 +79,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
         "delta_ptr": context.tensor(tensors["lse"].shape, float32),
         **{"M": heads.m, "N": heads.n, "scale": scale_of(tensors, options)},
         **{"GROUP": heads.group, "CAUSAL": bool(options["causal"]), "D": heads.d},
+        "STAGGER": tiling["starts"] == "apart",
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
     of_keys = heads.count // heads.group
@@ -141,7 +142,7 @@ OPERATOR = Operator(
     uses_cube=True,
     accumulates="s",
     scaled="dout",
-    order_knobs=("block_m", "block_n"),
+    order_knobs=("block_m", "block_n", "cores", "starts"),
     whole="dk and dv sum over all queries",
 )
 

@@ -62,12 +62,14 @@ def scale_of(tensors: Tensors, options: Options) -> float:
 
 def shapes_of(sizes: Sizes, dtype: str) -> dict[str, Shape]:
     """q (B, N, S, D), k and v (B, Nkv, Skv, D) of a case."""
+    number: dict[str, int] = {}
     for n, x in sizes.items():
         if not isinstance(x, int):
             raise UsageError(f"attention: size {n!r} must be one number, got {x}")
-    b, n, s, d = (int(sizes[x]) for x in ("b", "n", "s", "d"))  # type: ignore[arg-type]
-    keys = (b, int(sizes.get("n_kv", n)), int(sizes.get("s_kv", s)), d)  # type: ignore[arg-type]
-    return {"q": sim.shape((b, n, s, d), dtype), "k": sim.shape(keys, dtype), "v": sim.shape(keys, dtype)}
+        number[n] = x
+    b, n_q, s, d = (number[x] for x in ("b", "n", "s", "d"))
+    keys = (b, number.get("n_kv", n_q), number.get("s_kv", s), d)
+    return {"q": sim.shape((b, n_q, s, d), dtype), "k": sim.shape(keys, dtype), "v": sim.shape(keys, dtype)}
 
 
 def check_heads(name: str, tensors: Tensors, like_q: Sequence[str], product: Product) -> None:
@@ -117,7 +119,7 @@ def host_bytes(tensors: Tensors) -> int:
 def scores(q: np.ndarray, k: np.ndarray, scale: float, causal: bool) -> np.ndarray:
     """(M, N) of a head in float64; minus infinity where a query does not see a key."""
     s = q @ k.T * scale
-    return np.where(np.tri(*s.shape, dtype=bool), s, -np.inf) if causal else s
+    return np.where(np.tri(*s.shape) > 0, s, -np.inf) if causal else np.asarray(s)
 
 
 def by_head(inputs: Arrays, names: Iterable[str]) -> list[np.ndarray]:

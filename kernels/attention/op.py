@@ -70,6 +70,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
         **{f"{n}_ptr": x for n, x in (*tensors.items(), *outputs.items())},
         **{"M": heads.m, "N": heads.n, "heads": heads.count, "scale": scale_of(tensors, options)},
         **{"GROUP": heads.group, "CAUSAL": bool(options["causal"]), "D": heads.d},
+        "STAGGER": tiling["starts"] == "apart",
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
     grid = min(tiling["cores"], heads.count * -(-heads.m // tiling["block_m"]))
@@ -119,7 +120,7 @@ OPERATOR = Operator(
     **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us),
     uses_cube=True,
     accumulates="s_kv",
-    order_knobs=("block_n",),
+    order_knobs=("block_m", "block_n", "cores", "starts"),
     whole="every query needs all keys",
 )
 

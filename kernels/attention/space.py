@@ -32,7 +32,7 @@ Sides = tuple[int, int]  # a block's rows, and those of a step
 
 
 @dataclass(frozen=True)
-class Launch:
+class AttentionLaunch:
     """One launch. over_keys: its blocks are of keys, its steps of queries.
 
     scores: products whose results are as large as the scores, each of which the Vector unit reads; sums: products that are
@@ -79,20 +79,20 @@ def _edges(length: int) -> tuple[int, ...]:
     return tuple(e for e in EDGES if e < 2 * length) or (FRACTAL,)
 
 
-def l0c_bytes(launch: Launch, sides: Sides, d: int) -> int:
+def l0c_bytes(launch: AttentionLaunch, sides: Sides, d: int) -> int:
     """Of sums that stay there, and of the larger of a step's results."""
     step, d = up(sides[1], FRACTAL), up(d, FRACTAL)
     kept = (launch.sums - launch.handed) * d
     return 4 * up(sides[0], FRACTAL) * (kept + max(step, d * launch.handed))
 
 
-def l1_bytes(launch: Launch, sides: Sides, d: int, size: int) -> int:
+def l1_bytes(launch: AttentionLaunch, sides: Sides, d: int, size: int) -> int:
     """Operands of a block, one copy of those of a step, and what comes back from the Vector unit, at least."""
     rows, step = (up(x, FRACTAL) for x in sides)
     return size * (up(d, FRACTAL) * (rows * launch.scores + 2 * step) + rows * step)
 
 
-def ub_bytes(launch: Launch, sides: Sides, d: int, size: int) -> int:
+def ub_bytes(launch: AttentionLaunch, sides: Sides, d: int, size: int) -> int:
     """Of a block's Vector rows, at most while there is one copy of each: scores, as cast, sums and what is added to them."""
     rows, step = sides
     return rows * (step * (4 * launch.scores + size * launch.sums) + 4 * (launch.sums + 1) * d)
@@ -133,7 +133,7 @@ def _sizes(length: int, wanted: int | None) -> list[int]:
     return [wanted] if wanted else sorted(set(found), reverse=True)
 
 
-def _elements(launch: Launch, heads: Heads, sides: Sides, cores: int) -> float:
+def _elements(launch: AttentionLaunch, heads: Heads, sides: Sides, cores: int) -> float:
     rounds = -(-launch.blocks(heads, sides) // cores)
     each = sides[0] * (launch.scores * sides[1] + launch.handed * heads.d)
     return float(rounds * launch.steps(heads, sides, False)[0] * (STEP + each))
@@ -143,7 +143,7 @@ def _elements(launch: Launch, heads: Heads, sides: Sides, cores: int) -> float:
 class Launches:
     """All launches of an operator; what it declares of the space of its tilings."""
 
-    every: tuple[Launch, ...]
+    every: tuple[AttentionLaunch, ...]
 
     def fits(
         self, tensors: Tensors, product: Product, mode: str, points: Columns
@@ -152,7 +152,7 @@ class Launches:
         heads, size = heads_of(tensors), dtype_of(tensors["q"]).itemsize
         l1 = product.l1_bytes - product.integer("buffers.l1_reserved")
 
-        def keep(rule: Callable[[Launch, Sides], bool]) -> np.ndarray:
+        def keep(rule: Callable[[AttentionLaunch, Sides], bool]) -> np.ndarray:
             blocks = zip(points["block_m"], points["block_n"], strict=True)
             return np.array(
                 [all(rule(x, x.sides(int(m), int(n))) for x in self.every) for m, n in blocks], bool
@@ -169,14 +169,14 @@ class Launches:
         self, tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
     ) -> np.ndarray:
         """Least time of each point, all launches together."""
-        bound, cores = Bound(tensors, product, bool(options["causal"])), points.get("cores")
+        bound, cores = AttentionBound(tensors, product, bool(options["causal"])), points.get("cores")
         used = np.full(len(points["block_m"]), product.cube_cores) if cores is None else cores
         columns = (points["block_m"], points["block_n"], used)
         rows = zip(*(x.tolist() for x in columns), strict=True)
         return np.array([sum(bound.us(x, x.sides(m, n), p) for x in self.every) for m, n, p in rows])
 
 
-class Bound:
+class AttentionBound:
     """Least times of a launch on a product."""
 
     def __init__(self, tensors: Tensors, product: Product, causal: bool) -> None:
@@ -186,7 +186,7 @@ class Bound:
         self.cube, self.vector = CubeCosts(product), VectorRates(product)
         self.rate = port_rate(wire(product, True, False).machine, "gm_to_l1")
 
-    def us(self, launch: Launch, sides: Sides, cores: int) -> float:
+    def us(self, launch: AttentionLaunch, sides: Sides, cores: int) -> float:
         """Of one launch with so many cores at most."""
         blocks = launch.blocks(self.heads, sides)
         used = min(cores, blocks)
@@ -195,12 +195,12 @@ class Bound:
         overhead = overheads_us(self.product, np.array([used]), self.product.cube_cores)[0]
         return float(most * self.step(launch, sides) / self.product.us_to_cycles(1.0) + overhead)
 
-    def step(self, launch: Launch, sides: Sides) -> float:
+    def step(self, launch: AttentionLaunch, sides: Sides) -> float:
         """Cycles of a step's longest pipe, all of it whole blocks but the last, which counts by its length elsewhere."""
         rows, length = sides
         d = self.heads.d
         mmad = sum(
-            sum(mmad_cycles(self.cube, l0_tiles(self.cube, block, self.operand, ()), self.operand)) * count
+            sum(mmad_cycles(self.cube, l0_tiles(self.cube, block, self.operand, (0, 0, 0)), self.operand)) * count
             for block, count in (((rows, length, d), launch.scores), ((rows, d, length), launch.sums))
         )
         handed = rows * (launch.scores * length + launch.handed * d) * 4
@@ -208,13 +208,13 @@ class Bound:
         store = store_cycles(self.product, handed) - store_cycles(self.product, 0) + fixed
         passes = sum(self.vector.repeat(x) for x in launch.passes) * rows * length / REPEAT
         loads = 2 * length * d * self.size / self.rate
-        return max(mmad, store, passes / self.product.aiv_per_aic, loads)
+        return float(max(mmad, store, passes / self.product.aiv_per_aic, loads))
 
 
-FORWARD_WORK = Launches((Launch(False, 1, 1, 1, ("muls", "sub", "exp")),))
+FORWARD_WORK = Launches((AttentionLaunch(False, 1, 1, 1, ("muls", "sub", "exp")),))
 GRADIENT_WORK = Launches(
     (
-        Launch(False, 2, 1, 0, ("muls", "sub", "exp", "sub", "mul")),
-        Launch(True, 2, 2, 0, ("muls", "sub", "exp", "sub", "mul")),
+        AttentionLaunch(False, 2, 1, 0, ("muls", "sub", "exp", "sub", "mul")),
+        AttentionLaunch(True, 2, 2, 0, ("muls", "sub", "exp", "sub", "mul")),
     )
 )

@@ -3,7 +3,8 @@
 
 Tensors are heads of rows: q, out and dout (heads, M, D), k and v (heads / GROUP, N, D), lse and delta (heads, M). A program
 takes units in turn, a block of rows of a head each. A causal program takes those with most work first, and all heads of a
-block before the next block: programs that work at one time have as many iterations each.
+block before the next block: programs that work at one time have as many iterations each. STAGGER: each program begins at
+another step of its loop, since cores that read the same address at one time wait for each other.
 
 Rows that are not there are read as zeros and not written; keys that are not there, or not allowed, get no weight. Only blocks
 with such keys pay for the comparison: they have a loop of their own. Positions are compared as FP32, exact up to 2^24: the
@@ -49,6 +50,12 @@ def unit_of(unit, tiles, heads, LONGEST_FIRST: tl.constexpr):
 
 
 @sim.jit
+def turned(step, steps, STAGGER: tl.constexpr):
+    """Which of a loop's steps a program does as number `step`."""
+    return (step + tl.program_id(0)) % steps if STAGGER else step
+
+
+@sim.jit
 def softmax_step(
     q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BN: tl.constexpr,
@@ -71,7 +78,8 @@ def softmax_step(
 @sim.jit
 def forward_tiles(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, M, N, heads, scale,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """out = softmax(scale q k^T) v, and the logarithm of each row's sum of exponentials."""
     tiles = tl.cdiv(M, BM)
@@ -86,7 +94,8 @@ def forward_tiles(
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
         whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
-        for start in range(0, whole, BN):
+        for step in range(whole // BN):
+            start = turned(step, whole // BN, STAGGER) * BN
             most, total, acc = softmax_step(
                 q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc, False, CAUSAL, D, BN
             )
@@ -117,7 +126,8 @@ def query_step(
 @sim.jit
 def query_tiles(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, dout_ptr, delta_ptr, dq_ptr, M, N, heads, scale,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """dq, and delta = sum(dout * out over D), which `key_tiles` needs: a block of queries over its keys."""
     tiles = tl.cdiv(M, BM)
@@ -134,7 +144,8 @@ def query_tiles(
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
         whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
-        for start in range(0, whole, BN):
+        for step in range(whole // BN):
+            start = turned(step, whole // BN, STAGGER) * BN
             dq = query_step(
                 q, dout, lse, delta, k_ptr, v_ptr, key_row, query, start, N, scale, dq, False, CAUSAL, D, BN
             )
@@ -166,7 +177,8 @@ def key_step(
 @sim.jit
 def key_tiles(
     q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, M, N, heads, scale,
-    GROUP: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """dk and dv of a block of keys, summed over the GROUP heads of queries that share it. heads: of keys."""
     tiles = tl.cdiv(N, BN)
@@ -189,7 +201,10 @@ def key_tiles(
                     k, v, q_ptr, dout_ptr, lse_ptr, delta_ptr, query_row, key, start, M, N, scale, dk, dv,
                     True, D, BM,
                 )  # fmt: skip
-            for start in range(max(begin, whole), M, BM):
+            rest = max(begin, whole)
+            steps = tl.cdiv(M - rest, BM)
+            for step in range(steps):
+                start = rest + turned(step, steps, STAGGER) * BM
                 dk, dv = key_step(
                     k, v, q_ptr, dout_ptr, lse_ptr, delta_ptr, query_row, key, start, M, N, scale, dk, dv,
                     False, D, BM,

@@ -379,3 +379,16 @@ def test_an_operator_without_a_bound_of_its_own_has_that_of_its_outputs():
     assert bounds[0] >= machine.number("launch.single_core_overhead_us")
     some = np.random.default_rng(0).choice(legal, 3, replace=False)
     check(points, problem, some)
+
+
+@given(st.sampled_from(("flash_attention", "flash_attention_grad")), st.data())
+def test_attention_drawn(op, data):
+    few, length = st.integers(1, 2), st.integers(1, 200)
+    sizes = {"b": data.draw(few), "n_kv": data.draw(few), "d": data.draw(st.sampled_from((16, 40, 128)))}
+    sizes |= {"n": sizes["n_kv"] * data.draw(few), "s": data.draw(length), "s_kv": data.draw(length)}
+    dtype = data.draw(st.sampled_from(("float16", "float32", "bfloat16")))
+    product = data.draw(st.sampled_from(("ascend910b3", "ascend910b4")))
+    options = {"causal": data.draw(st.integers(0, 1))}
+    points, problem = points_of(op, sizes, product, dtype, options=options)
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1))]])

@@ -190,7 +190,7 @@ class TraceBuilder:
         stages: dict[int, list[int]] = {y.stage: [] for y in x.body}
         for y in x.body:
             stages[y.stage] += self._codes([y], lanes, shares, inside)
-        parts = [tuple(stages[k]) for k in sorted(stages) if stages[k]]
+        parts = {k: tuple(codes) for k, codes in stages.items() if codes}
         return staged(self.repeats, self.number, parts, x, len(nest.strides))
 
     def _put(self, x: Instruction, piece: Piece, all_lanes: RecordLanes, nest: Nest) -> list[int]:

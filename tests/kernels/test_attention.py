@@ -1,0 +1,122 @@
+"""Attention and its gradients: against float64 and torch, and laws of heads, masks and tilings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ascendtile.simulator as sim
+from ascendtile.kernels import flash_attention, flash_attention_grad, get_operator, run_op
+
+FORWARD, GRADIENT = "flash_attention", "flash_attention_grad"
+# Norm of the error over that of the result: roundings of the inputs' type inside and at the end, or sums in FP32.
+CLOSE = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}
+
+
+def drawn(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    numbers = np.random.default_rng(5)
+    return [numbers.standard_normal(s, np.float32) for s in shapes]
+
+
+def outputs(q: Any, k: Any, v: Any, **how: Any) -> dict[str, np.ndarray]:
+    return flash_attention(q, k, v, product="ascend910b2", time=False, errors=False, **how).outputs
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+@given(st.data())
+def test_every_shape_type_and_mask_is_near_float64(op: str, data: Any) -> None:
+    few = st.integers(1, 3)
+    sizes = {"b": data.draw(few), "n_kv": data.draw(few), "d": data.draw(st.integers(1, 70))}
+    sizes["n"] = sizes["n_kv"] * data.draw(few)
+    sizes |= {n: data.draw(st.integers(1, 70)) for n in ("s", "s_kv")}
+    dtype = data.draw(st.sampled_from(tuple(CLOSE)))
+    options = {"causal": data.draw(st.integers(0, 1)), "scale": data.draw(st.sampled_from((None, 0.3)))}
+    edges = st.sampled_from((16, 32, 48))
+    tiling = {"block_m": data.draw(edges), "block_n": data.draw(edges), "cores": data.draw(st.integers(1, 5))}
+    declared = get_operator(op)
+    inputs = declared.inputs(sizes, dtype)
+    how = {"options": options, "tiling": tiling, "product": "ascend910b2", "time": False}
+    found = run_op(op, inputs=inputs, **how, errors=False).outputs
+    for name, golden in declared.reference(inputs, **options).items():
+        scale = np.linalg.norm(golden)
+        # Parts of a gradient may cancel: dq of one key is 0.
+        floor = 0.0 if op == FORWARD else 0.02 * np.sqrt(golden.size)
+        assert np.linalg.norm(found[name].astype(np.float64) - golden) <= CLOSE[dtype] * (4 * scale + floor) + 1e-6
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [(33, 45), (45, 33)])
+def test_torch_has_the_same_values_and_gradients(causal: bool, lengths: tuple[int, int]) -> None:
+    s, s_kv = lengths
+    q, k, v, dout = (torch.from_numpy(x) for x in drawn((1, 4, s, 24), *2 * [(1, 2, s_kv, 24)], (1, 4, s, 24)))
+    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    wanted = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=causal, enable_gqa=True)
+    gradients = torch.autograd.grad(wanted, leaves, dout)
+    found = outputs(q, k, v, causal=causal)
+    np.testing.assert_allclose(found["out"], wanted.detach(), atol=2e-6)
+    back = flash_attention_grad(
+        q, k, v, found["out"], found["lse"], dout, causal=causal, product="ascend910b2", time=False, errors=False
+    ).outputs
+    for name, x in zip(("dq", "dk", "dv"), gradients, strict=True):
+        np.testing.assert_allclose(back[name], x, atol=5e-6)
+
+
+def test_lse_is_the_logarithm_of_the_sum_of_exponentials() -> None:
+    q, k, v = drawn((1, 1, 5, 16), *2 * [(1, 1, 70, 16)])
+    s = np.float64(q[0, 0]) @ np.float64(k[0, 0]).T * 0.5
+    np.testing.assert_allclose(outputs(q, k, v, scale=0.5)["lse"][0, 0], np.log(np.exp(s).sum(1)), rtol=1e-6)
+
+
+def test_the_first_query_of_a_causal_head_sees_the_first_key_only() -> None:
+    q, k, v = drawn((2, 1, 40, 16), *2 * [(2, 1, 50, 16)])
+    np.testing.assert_allclose(outputs(q, k, v, causal=True)["out"][:, :, 0], v[:, :, 0], rtol=1e-6)
+
+
+def test_heads_that_share_keys_are_heads_with_the_same_keys() -> None:
+    q, k, v = drawn((1, 6, 20, 16), *2 * [(1, 2, 30, 16)])
+    shared, each = outputs(q, k, v), outputs(q, *(np.repeat(x, 3, axis=1) for x in (k, v)))
+    assert np.array_equal(shared["out"], each["out"])
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (((2, 3, 4), (1, 1, 4, 8), (1, 1, 4, 8)), r"q has shape \(2, 3, 4\); it must be \(B, N, S, D\)"),
+        (((1, 3, 4, 8), (1, 2, 4, 8), (1, 2, 4, 8)), "q has 3 heads, k has 2; the first must be a multiple"),
+        (((1, 2, 4, 8), (1, 2, 4, 16), (1, 2, 4, 16)), "B and D must be equal"),
+        (((1, 2, 4, 8), (1, 2, 4, 8), (1, 2, 5, 8)), "v has shape .* they must be equal"),
+        (((1, 2, 4, 8), (1, 2, 0, 8), (1, 2, 0, 8)), "no elements; give every size from 1"),
+    ],
+)
+def test_shapes_that_do_not_fit_each_other_are_refused(shapes: Any, words: str) -> None:
+    with pytest.raises(sim.errors.RefusedError, match=words):
+        flash_attention(*(sim.shape(s, "float16") for s in shapes), product="ascend910b2", values=False)
+
+
+@pytest.mark.parametrize("given", ["much", float("nan"), True])
+def test_a_scale_that_is_no_number_is_refused(given: Any) -> None:
+    q, k, v = drawn(*3 * [(1, 1, 16, 16)])
+    with pytest.raises(sim.UsageError, match="'scale' must be a finite number, got"):
+        outputs(q, k, v, scale=given)
+
+
+def test_a_causal_launch_takes_little_more_than_half_the_time() -> None:
+    sizes = {"b": 1, "n": 20, "s": 2048, "d": 128}
+    whole, half = (
+        run_op(FORWARD, sizes, "float16", "ascend910b3", values=False, options={"causal": c}).time_us for c in (0, 1)
+    )
+    assert 0.5 < half / whole < 0.62
+
+
+def test_programs_that_begin_with_keys_of_their_own_do_not_wait_for_each_other() -> None:
+    sizes = {"b": 1, "n": 1, "s": 2560, "d": 128}
+    apart, together = (
+        run_op(FORWARD, sizes, "float16", "ascend910b3", values=False, tiling={"starts": x}).time_us
+        for x in ("apart", "together")
+    )
+    assert apart < 0.8 * together

@@ -154,6 +154,7 @@ class LoweringPlan:
             if rows
             else VectorCosts(model, self.definitions, self.compiled)
         )
+        self.costs.operands.by_blocks = spaces.has_dot and spaces.fixpipe and not self.compiled
         self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])

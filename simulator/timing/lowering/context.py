@@ -19,6 +19,7 @@ from ..costs.provenance import BEST, COMPILED_HAND_OVER, CROSS_CORE_SYNC, channe
 from ..costs.transfers import LINE_BYTES
 from ..costs.vector import VectorCosts
 from ..engine.machine import Wiring
+from ..line_warnings import LineWarnings, dot_messages
 from ..placement.allocate import Placement
 from ..placement.banks import Banks
 from ..placement.l0_tiles import L0Tile
@@ -26,7 +27,6 @@ from ..placement.layouts import align
 from ..placement.memory_spaces import MemorySpaces
 from ..placement.slots import Slot
 from ..placement.strides import OneByOne
-from .line_warnings import LineWarnings, dot_messages
 from .shared_rows import HalfCosts
 
 COMPILER = "compiler.rules"

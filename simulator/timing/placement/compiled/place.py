@@ -37,7 +37,10 @@ def place_compiled(
     needed: list[BufferOverflowError] = []
     for motion, copies, taken in tries[: len(tries) if again else 1]:
         plan = BufferPlan(
-            Expansion(needs, Rules(rows, choice.blocks, motion, not again)), copies, _alignment(limits)
+            Expansion(needs, Rules(rows, choice.blocks, motion, not again)),
+            copies,
+            choice.copied,
+            _alignment(limits),
         )
         try:
             found = _placed(plan, limits, device)

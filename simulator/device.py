@@ -46,6 +46,8 @@ class Device:
     are under way at once. None: by who makes the code, see `tiles_under_way`. Of triton-ascend's code these are places in
     that memory and nothing else: Cube and Vector work keeps the order that the kernel has within an iteration.
     local_copies_only: that triton-ascend makes one of them only (`limit_auto_multi_buffer_only_for_local_buffer`).
+    tile_mix_vector_loop, tile_mix_cube_loop: pieces in which triton-ascend lets the Vector part and the Cube part of a loop
+    with both do an iteration, one after the other (placement/shared_rows/pieces.py).
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
@@ -80,6 +82,8 @@ class Device:
     unit_flag: bool = False
     workspace_copies: int | None = None
     local_copies_only: bool = False
+    tile_mix_vector_loop: int = 1
+    tile_mix_cube_loop: int = 1
     accumulate: str = "exact"
     hf32_round: str = "RINT"
     atomic_seed: int | None = None

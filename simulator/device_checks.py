@@ -46,6 +46,8 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda x: x is None or _integer(x, 1, MOST_COPIES),
         f"a number of copies from 1 to {MOST_COPIES}",
     ),
+    "tile_mix_vector_loop": (lambda x: _integer(x, 1), "a number of pieces, an integer from 1"),
+    "tile_mix_cube_loop": (lambda x: _integer(x, 1), "a number of pieces, an integer from 1"),
     "bind_sub_block": (lambda x: isinstance(x, bool), "True or False"),
     "multibuffer_l0c": (lambda x: x is None or isinstance(x, bool), "True, False or None"),
     "mixed_copies": (lambda x: x in MIXED_COPIES, " or ".join(map(repr, MIXED_COPIES))),

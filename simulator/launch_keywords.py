@@ -66,13 +66,13 @@ OF_THE_COMPILER: dict[str, Change] = {
     },
     **{f"disable_multi_buffer_on_{space.lower()}": _single(space) for space in COPIED},
     "limit_auto_multi_buffer_only_for_local_buffer": _switch("local_copies_only"),
+    "tile_mix_vector_loop": _given("tile_mix_vector_loop"),
+    "tile_mix_cube_loop": _given("tile_mix_cube_loop"),
 }
 # Options of the Ascend compiler that change time or buffer use there: why they change nothing here.
 ASSUMED_AWAY = {
     "enable_ubuf_saving": "a tile's UB is always free for others after its last use",
     "enable_hivm_auto_cv_balance": "Cube and Vector work is not moved between cores",
-    "tile_mix_vector_loop": "a program's tiles are not cut further for the vector cores",
-    "tile_mix_cube_loop": "products are cut by the capacity of L0, or by l0_tile of the device",
 }
 # Options that have no counterpart in this machine at all.
 _NAMES = """

@@ -48,6 +48,7 @@ class BufferMerging:
         for mark in ("carried", "loaded", "stored", "scalar", "unique", "asked"):
             setattr(into, mark, max(getattr(into, mark), getattr(t, mark)))
         into.values += t.values
+        into.pieces = min(into.pieces, t.pieces)
         self.uses.setdefault(id(into), []).extend(self.uses.get(id(t), ()))
         if t.numel * t.bits > into.numel * into.bits:
             into.shape, into.bits, into.spread = t.shape, t.bits, t.spread

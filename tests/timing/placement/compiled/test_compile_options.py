@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.errors import BufferOverflowError
+from ascendtile.simulator.launch import prepare
+from ascendtile.simulator.timing.fitting import require_places
+from ascendtile.simulator.timing.placement.compiled.tiles import FROM_CUBE
+from ascendtile.simulator.timing.placement.memory_spaces import UB
 
 M, N, T = 64, 64, 4
 
@@ -83,3 +91,160 @@ def test_options_of_the_compiler_are_named_where_an_author_makes_the_code() -> N
     run = run_scaled(compiler="ascendc", disable_multi_buffer_on_ub=True)
     assert run.cycles == run_scaled(compiler="ascendc").cycles
     assert any("disable_multi_buffer_on_ub=True, because an author of Ascend C" in w for w in run.warnings)
+
+
+# -- loops that are cut once more --------------------------------------------------------------------------------------
+
+
+@sim.jit
+def flash(q, k, v, out, steps, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """Attention of M rows: tiles of scores, and what the loop carries."""
+    m, n, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
+    rows = tl.load(q + m[:, None] * D + d[None, :])
+    most, total = tl.full((M,), -1e30, tl.float32), tl.zeros((M,), tl.float32)
+    acc = tl.zeros((M, D), tl.float32)
+    for t in range(steps):
+        at = (t * N + n)[:, None] * D + d[None, :]
+        s = tl.dot(rows, tl.trans(tl.load(k + at))) * 0.125
+        now = tl.maximum(most, tl.max(s, 1))
+        p = tl.exp(s - now[:, None])
+        scale = tl.exp(most - now)
+        total = total * scale + tl.sum(p, 1)
+        acc = acc * scale[:, None] + tl.dot(p.to(tl.float16), tl.load(v + at))
+        most = now
+    tl.store(out + m[:, None] * D + d[None, :], acc / total[:, None])
+
+
+def attention(m: int, n: int, d: int, steps: int = 3, **options: Any) -> Any:
+    sizes = m * d, steps * n * d, steps * n * d
+    tensors = *(sim.shape(s, "float16") for s in sizes), sim.shape(m * d, "float32")
+    with sim.device("ascend910b3"):
+        return flash.time((1,), *tensors, steps, M=m, N=n, D=d, **options)
+
+
+def notes(run: Any) -> str:
+    return "\n".join(n for n in run.launches[0].notes if n.startswith("tile_mix"))
+
+
+def moved(run: Any) -> dict[str, float]:
+    """Bytes on the way, by pipe."""
+    t = run.launches[0].timeline
+    total = dict.fromkeys(t.pipes, 0.0)
+    for pipe, size in zip(t.pipe, t.bytes, strict=True):
+        total[t.pipes[pipe]] += float(size)
+    return total
+
+
+@given(
+    m=st.sampled_from((64, 128)), n=st.sampled_from((64, 128)), d=st.sampled_from((32, 64)), two=st.booleans()
+)
+@settings(max_examples=6, deadline=None)
+def test_pieces_of_the_vector_part_take_less_room_and_no_less_time_for_the_same_bytes(m, n, d, two) -> None:
+    """Scores are the largest tiles; the sum that the loop carries stays whole."""
+    how = {"enable_auto_bind_sub_block": two}
+    runs = [attention(m, n, d, tile_mix_vector_loop=pieces, **how) for pieces in (1, 2, 4)]
+    assert runs[0].cycles == attention(m, n, d, **how).cycles
+    for pieces, one, more in zip((2, 4), runs[:-1], runs[1:], strict=True):
+        assert f"tile_mix_vector_loop={pieces} cuts the loop in line" in notes(more)
+        assert more.buffers["UB"].peak_bytes < one.buffers["UB"].peak_bytes
+        assert more.buffers["UB"].peak_bytes >= 4 * m * d // (1 + two)  # acc
+        assert more.cycles > one.cycles
+        assert moved(more) == moved(one)
+        assert more.buffers["L1"].peak_bytes == one.buffers["L1"].peak_bytes
+        busy = [r.pipes["AIV.V"].busy_cycles for r in (one, more)]
+        assert busy[1] > busy[0]
+
+
+def slots(m: int, n: int, d: int, pieces: int) -> Any:
+    sizes = m * d, 3 * n * d, 3 * n * d
+    tensors = *(sim.shape(s, "float16") for s in sizes), sim.shape(m * d, "float32")
+    with sim.device("ascend910b3", tile_mix_vector_loop=pieces):
+        return require_places(prepare(flash, (1,), (*tensors, 3), {"M": m, "N": n, "D": d}))[1]
+
+
+@given(
+    m=st.sampled_from((64, 128)),
+    n=st.sampled_from((64, 128)),
+    d=st.sampled_from((32, 64)),
+    pieces=st.sampled_from((2, 4)),
+)
+@settings(max_examples=6, deadline=None)
+def test_a_tile_of_the_loop_has_an_nth_of_its_rows_and_what_the_loop_carries_has_all(m, n, d, pieces) -> None:
+    whole, cut = (slots(m, n, d, k) for k in (1, pieces))
+    sizes = [
+        {(s.values[0].id, s.why): s.size for s in x.slots if s.space == UB and s.size and s.values}
+        for x in (whole, cut)
+    ]
+    known = {v.id: v for s in whole.slots for v in s.values}
+    inside = 0
+    for i, why in sizes[0].keys() & sizes[1].keys():
+        in_loop = i in cut.pieces.made and i in cut.pieces.axis_of
+        in_pieces = in_loop and (i not in cut.pieces.whole or why == FROM_CUBE)
+        inside += in_pieces
+        assert sizes[0][i, why] == sizes[1][i, why] * (pieces if in_pieces else 1), known[i]
+    assert inside >= 2
+    carried = {v.name for s in cut.slots for v in s.values if v.id not in cut.pieces.made and s.size}
+    assert {"acc", "most", "total"} <= carried
+
+
+def test_pieces_of_a_product_make_room_in_l0c() -> None:
+    """256 x 256 scores are twice what L0C has; a part of the Cube that fits stays whole."""
+    with pytest.raises(BufferOverflowError, match="l0c overflow|cc overflow"):
+        str(attention(256, 256, 32, tile_mix_vector_loop=4).cycles)
+    runs = [attention(256, 256, 32, tile_mix_vector_loop=4, tile_mix_cube_loop=n) for n in (2, 4)]
+    assert [r.buffers["L0C"].peak_bytes for r in runs] == [131072, 65536]
+    assert moved(runs[0]) == moved(runs[1])
+    assert runs[0].cycles < runs[1].cycles
+    said = notes(runs[0])
+    assert "tile_mix_cube_loop=2 cuts the product in line" in said
+    assert "it takes 32768 of the 131072 bytes of L0C" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"tile_mix_vector_loop": 3}, "the 64 rows of a tile in line"),
+        ({"tile_mix_vector_loop": 32}, "a piece of a tile in line"),
+        ({"tile_mix_cube_loop": 8}, "rows of the product in line"),
+        ({"tile_mix_cube_loop": 2}, "of the 131072 bytes of L0C"),
+        (
+            {"tile_mix_vector_loop": 2, "limit_auto_multi_buffer_only_for_local_buffer": True},
+            "only_for_local_buffer is on",
+        ),
+    ],
+)
+def test_what_is_not_cut_is_as_it_was_and_a_note_says_why(options, why) -> None:
+    run, plain = attention(64, 64, 32, **options), attention(64, 64, 32)
+    assert "has no effect" in notes(run)
+    assert why in notes(run)
+    assert run.cycles == plain.cycles
+    assert {k: b.peak_bytes for k, b in run.buffers.items()} == {
+        k: b.peak_bytes for k, b in plain.buffers.items()
+    }
+
+
+def test_a_program_without_hand_overs_has_nothing_to_cut() -> None:
+    with sim.device("ascend910b3"):
+        flat = sim.shape(T * M * M, "float16"), sim.shape(T * M * M, "float32")
+        run = products.time((1,), *flat, T, M=M, tile_mix_vector_loop=2, tile_mix_cube_loop=2)
+    assert notes(run).count("has no effect: no loop hands tiles between Cube and Vector cores") == 2
+
+
+@pytest.mark.parametrize("option", ["tile_mix_vector_loop", "tile_mix_cube_loop"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "2", True])
+def test_pieces_are_a_positive_integer(option, value) -> None:
+    with pytest.raises(sim.UsageError, match=f"{option} must be a number of pieces, an integer from 1, got"):
+        attention(64, 64, 32, **{option: value})
+
+
+def test_values_do_not_depend_on_the_pieces() -> None:
+    rng = np.random.default_rng(5)
+    q, k, v = (rng.standard_normal(n).astype(np.float16) for n in (64 * 32, 3 * 64 * 32, 3 * 64 * 32))
+    outs = []
+    for pieces in (1, 2):
+        outs.append(np.empty(64 * 32, np.float32))
+        with sim.device("ascend910b3"):
+            flash[(1,)](
+                q, k, v, outs[-1], 3, M=64, N=64, D=32, tile_mix_vector_loop=pieces, tile_mix_cube_loop=pieces
+            )
+    assert (outs[0] == outs[1]).all()

@@ -41,12 +41,12 @@ def _single(space: str) -> Change:
     return lambda device, x: replace(device, single_in=(*device.single_in, space)) if x else device
 
 
-def _switch(field: str) -> Change:
-    return lambda device, x: replace(device, **{field: bool(x)})
-
-
 def _given(field: str) -> Change:
     return lambda device, x: replace(device, **{field: x})
+
+
+def _switch(field: str) -> Change:
+    return lambda device, x: _given(field)(device, bool(x))
 
 
 MODELLED: dict[str, Change] = {

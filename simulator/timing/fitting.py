@@ -67,11 +67,19 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
     own = copies or device.multibuffer, device.multibuffer_l0c is not False
     copied = _copied(device, needs.spaces)
     pieces = device.tile_mix_vector_loop, device.tile_mix_cube_loop
-    more = {"copied": copied, "pieces": pieces, "pipelined": not device.local_copies_only}
-    choice = Choice(*own, blocks, banks, sub_blocks=pair, tiles=_tiles(device), **more)
+    choice = Choice(
+        *own,
+        blocks,
+        banks,
+        sub_blocks=pair,
+        tiles=_tiles(device),
+        copied=copied,
+        pieces=pieces,
+        pipelined=not device.local_copies_only,
+    )
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
     again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
-    made = choice.copies, choice.l0c, choice.sub_blocks, choice.tiles, tuple(more.values())
+    made = choice.copies, choice.l0c, choice.sub_blocks, choice.tiles, copied, pieces, choice.pipelined
     key = (again, device.product, banks, made, strided)
     found = program.placements.get(key)
     if found is None:

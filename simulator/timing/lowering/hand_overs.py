@@ -88,7 +88,7 @@ class HandOvers:
         self.context.add(pipe, op.loc, occupancy=0.0, instructions=0, **what)
 
     def _moved(self, op: Op, v: Value, size: int, leg: Leg, **what: Any) -> None:
-        """A tile through the workspace; half of it where each Vector core has its own. Each piece waits for the one before."""
+        """A tile through the workspace; half of it where each Vector core has its own. A piece waits for the one before."""
         half, pieces = self.plan.is_shared(v, leg.pipe), self._pieces(op, v, leg.pipe)
         for k in range(pieces):
             before = what.get("writes", ()) if k else ()

@@ -35,8 +35,9 @@ from .study.study import precision_study, precision_sweep
 __all__ = [
     "Case", "OpResult", "Operator", "Parameter", "Study", "batch_norm_reduce_backward",
     "batch_norm_statistics", "bce_with_logits", "bce_with_logits_backward", "convolution",
-    "convolution_backward", "flash_attention", "flash_attention_grad", "get_operator", "group_norm", "group_norm_backward", "layer_norm", "matmul",
-    "operators", "precision_study", "precision_sweep", "rms_norm", "rms_norm_grad", "run_op",
+    "convolution_backward", "flash_attention", "flash_attention_grad", "get_operator", "group_norm",
+    "group_norm_backward", "layer_norm", "matmul", "operators", "precision_study", "precision_sweep",
+    "rms_norm", "rms_norm_grad", "run_op",
 ]  # fmt: skip
 
 _PARTS = ("aclnn", "examples", "tutorials", "validation")

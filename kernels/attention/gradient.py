@@ -56,7 +56,7 @@ def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
 
 
 def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
-    """q, k, v and dout of the run's distribution; attention_out and lse that belong to them without a mask and with the usual scale."""
+    """q, k, v and dout of the run's distribution; attention_out and lse of them without a mask."""
     found = {n: numbers.signal(n, shapes[n]) for n in ("q", "k", "v", "dout")}
     kept = forward(found, {"scale": None, "causal": 0})
     kept["attention_out"] = kept.pop("out")
@@ -82,11 +82,11 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
         "STAGGER": tiling["starts"] == "apart",
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
-    of_keys = heads.count // heads.group
-    queries = {"out_ptr": tensors["attention_out"], "dq_ptr": outputs["dq"], "heads": heads.count}
+    of_keys = heads.total // heads.group
+    queries = {"out_ptr": tensors["attention_out"], "dq_ptr": outputs["dq"], "heads": heads.total}
     keys = {"dk_ptr": outputs["dk"], "dv_ptr": outputs["dv"], "heads": of_keys}
     grids = (
-        heads.count * -(-heads.m // tiling["block_m"]),
+        heads.total * -(-heads.m // tiling["block_m"]),
         of_keys * -(-heads.n // tiling["block_n"]),
     )
     steps = (

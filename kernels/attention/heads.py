@@ -41,7 +41,7 @@ def arguments(name: str) -> tuple[Argument, ...]:
 class Heads(NamedTuple):
     """Sizes of a call: heads of queries in all, how many share one of keys, queries, keys, length of a row."""
 
-    count: int
+    total: int
     group: int
     m: int
     n: int

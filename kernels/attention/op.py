@@ -1,13 +1,13 @@
 """FlashAttention (aclnnFlashAttentionScore): out = softmax(scale q k^T) v without the matrix of scores in memory.
 
-q is (B, N, S, D), k and v (B, Nkv, Skv, D); head n of the queries goes with head n // (N / Nkv) of the keys. causal is what
-torch's scaled_dot_product_attention calls is_causal: query i sees the keys 0 to i, counted from the first of both, also where
-S and Skv differ (the vendor's sparse_mode 2; its mode 3 counts from the last). Beside out goes lse, the logarithm of each
-row's sum of exponentials, in FP32: the gradient takes it. The vendor hands out the maximum m and the sum t instead, 8 times
-each; lse = m + log t.
+q is (B, N, S, D), k and v (B, Nkv, Skv, D); head n of the queries goes with head n // (N / Nkv) of the keys. causal is
+what torch's scaled_dot_product_attention calls is_causal: query i sees the keys 0 to i, counted from the first of both,
+also where S and Skv differ (the vendor's sparse_mode 2; its mode 3 counts from the last). Beside out goes lse, the
+logarithm of each row's sum of exponentials, in FP32: the gradient takes it. The vendor hands out the maximum m and the sum
+t instead, 8 times each; lse = m + log t.
 
-The Cube multiplies in the type of the inputs and adds in FP32; scale, softmax and the weighted sum are FP32; probabilities are
-rounded to the type of the inputs before they are multiplied with v, as the vendor does.
+The Cube multiplies in the type of the inputs and adds in FP32; scale, softmax and the weighted sum are FP32; probabilities
+are rounded to the type of the inputs before they are multiplied with v, as the vendor does.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
     tiling = choose(FORWARD_WORK, tensors, options, knobs, context)
     arguments = {
         **{f"{n}_ptr": x for n, x in (*tensors.items(), *outputs.items())},
-        **{"M": heads.m, "N": heads.n, "heads": heads.count, "scale": scale_of(tensors, options)},
+        **{"M": heads.m, "N": heads.n, "heads": heads.total, "scale": scale_of(tensors, options)},
         **{"GROUP": heads.group, "CAUSAL": bool(options["causal"]), "D": heads.d},
         "STAGGER": tiling["starts"] == "apart",
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
-    grid = min(tiling["cores"], heads.count * -(-heads.m // tiling["block_m"]))
+    grid = min(tiling["cores"], heads.total * -(-heads.m // tiling["block_m"]))
     return Plan((Step(forward_tiles, grid, arguments),), outputs, tiling)
 
 
@@ -91,7 +91,7 @@ def formula(inputs: Arrays, options: Options) -> Arrays:
         out[h] = p @ float64(v[of_keys]) / total
         lse[h] = (most + np.log(total))[:, 0]
 
-    in_chunks(heads.count, 1, one)
+    in_chunks(heads.total, 1, one)
     shape = inputs["q"].shape
     return {"out": out.reshape(shape), "lse": lse.reshape(shape[:3])}
 

@@ -1,9 +1,9 @@
 """Tilings of attention and its gradients: what is chosen, what to try, what fits, and how fast each can be at best.
 
-A launch goes through blocks of one side (rows) and for each of them through blocks of the other (steps). What a step takes at
-least is the longest of its pipes: the products of the Cube, the results that FIXP hands over, the Vector unit's passes over
-the scores, the loads of what the loop goes through. The core with most steps has at least as many as the mean of all, and all
-of those of a whole block. The simulated time is never below (tested).
+A launch goes through blocks of one side (rows) and for each of them through blocks of the other (steps). What a step takes
+at least is the longest of its pipes: the products of the Cube, the results that FIXP hands over, the Vector unit's passes
+over the scores, the loads of what the loop goes through. The core with most steps has at least as many as the mean of all,
+and all of those of a whole block. The simulated time is never below (tested).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class AttentionLaunch:
     def blocks(self, heads: Heads, sides: Sides) -> int:
         """Of all heads."""
         if self.over_keys:
-            return heads.count // heads.group * -(-heads.n // sides[0])
-        return heads.count * -(-heads.m // sides[0])
+            return heads.total // heads.group * -(-heads.n // sides[0])
+        return heads.total * -(-heads.m // sides[0])
 
     def steps(self, heads: Heads, sides: Sides, causal: bool) -> tuple[int, int]:
         """(of a whole block, of all blocks together), at least."""
@@ -62,11 +62,11 @@ class AttentionLaunch:
             first = np.arange(0, heads.n, rows)
             begun = np.maximum(0, -(-heads.m // step) - first // step) if causal else -(-heads.m // step)
             each = heads.group * (begun + 0 * first)
-            return whole, heads.count // heads.group * int(each.sum())
+            return whole, heads.total // heads.group * int(each.sum())
         whole = -(-heads.n // step)
         ends = np.minimum(np.arange(0, heads.m, rows) + rows, heads.n) if causal else heads.n
         each = -(-ends // step) + 0 * np.arange(0, heads.m, rows)
-        return whole, heads.count * int(each.sum())
+        return whole, heads.total * int(each.sum())
 
 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
@@ -200,7 +200,8 @@ class AttentionBound:
         rows, length = sides
         d = self.heads.d
         mmad = sum(
-            sum(mmad_cycles(self.cube, l0_tiles(self.cube, block, self.operand, (0, 0, 0)), self.operand)) * count
+            sum(mmad_cycles(self.cube, l0_tiles(self.cube, block, self.operand, (0, 0, 0)), self.operand))
+            * count
             for block, count in (((rows, length, d), launch.scores), ((rows, d, length), launch.sums))
         )
         handed = rows * (launch.scores * length + launch.handed * d) * 4

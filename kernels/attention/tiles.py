@@ -6,9 +6,9 @@ takes units in turn, a block of rows of a head each. A causal program takes thos
 block before the next block: programs that work at one time have as many iterations each. STAGGER: each program begins at
 another step of its loop, since cores that read the same address at one time wait for each other.
 
-Rows that are not there are read as zeros and not written; keys that are not there, or not allowed, get no weight. Only blocks
-with such keys pay for the comparison: they have a loop of their own. Positions are compared as FP32, exact up to 2^24: the
-Vector unit has no comparison of integers.
+Rows that are not there are read as zeros and not written; keys that are not there, or not allowed, get no weight. Only
+blocks with such keys pay for the comparison: they have a loop of their own. Positions are compared as FP32, exact up to
+2^24: the Vector unit has no comparison of integers.
 """
 
 from __future__ import annotations

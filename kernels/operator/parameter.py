@@ -23,8 +23,8 @@ class Parameter:
     """One knob.
 
     kind: "choice" (one of `choices`), "int" (from `low` to `high`; None: no limit of its own), "ints" (a tuple of them,
-    in a text "1,2" or "1x2") or "float" (any finite number). default None: the operator chooses by a documented rule; `None` and "auto" ask for that.
-    multiple: what an "int" has to be a multiple of.
+    in a text "1,2" or "1x2") or "float" (any finite number). default None: the operator chooses by a documented rule; `None`
+    and "auto" ask for that. multiple: what an "int" has to be a multiple of.
     """
 
     name: str

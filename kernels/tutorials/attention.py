@@ -10,7 +10,8 @@ The causal mask compares positions as float32: the vector unit has no comparison
 on integers runs number by number on the scalar unit, 20 times slower in all (the run's costs by line show it).
 
 Also kept is the logarithm of the sum of exponentials of each query: with it the backward pass has the
-probabilities again.
+probabilities again. The operator `flash_attention` (kernels/attention) adds what a library needs: heads that
+share keys, cores that take many blocks in turn, and a loop of its own for the blocks that a mask touches.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .showing import drawn, show
 
 @sim.jit
 def leaky_relu(x):
-    return tl.where(x >= 0, x, 0.01 * x)
+    return tl.maximum(x, 0.01 * x)
 
 
 @sim.jit

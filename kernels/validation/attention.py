@@ -1,4 +1,4 @@
-"""Attention, forward: the tile kernel of `flash_attention` with the cores and, where it is published, the tile of the row."""
+"""Attention, forward: the tile kernel of `flash_attention` with the cores of the row, and its tile where it is published."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ def _attention(row: Row) -> Prediction:
     moved = BYTES[kind] * 2 * (heads * queries + of_keys * keys) * d
     if part > 1:
         heads, queries, of_keys, group = 1, heads * queries // part, 1, 1
-    q, k, lse = tensor(kind, heads, queries, d), tensor(kind, of_keys, keys, d), tensor("fp32", heads, queries)
+    q, k, lse = (
+        tensor(kind, heads, queries, d),
+        tensor(kind, of_keys, keys, d),
+        tensor("fp32", heads, queries),
+    )
     sizes = {"M": queries, "N": keys, "heads": heads, "scale": d**-0.5, "GROUP": group}
     names = {"CAUSAL": causal, "STAGGER": not known, "D": d}
 

@@ -24,6 +24,7 @@ GROUPS = {
     "convolutions, forward and backward, no tiling published": "convolution, no tiling published",
     "grouped products, no tiling published": "grouped matmul, no tiling published",
     "matrix products, no tiling published": "matmul, no tiling published",
+    "attention, most without a published tiling": "attention",
     "RMS norm and SwiGLU, no tiling published": "row kernels, no tiling published",
     "quantised products, the Cube's part": "quant matmul, tiles of the example",
     "launches of a few us": "small/launch",

@@ -127,14 +127,15 @@ def test_strided_access_is_expanded():
     ("heads", "dim", "tile", "fits"), [(128, 192, 64, False), (128, 256, 32, True), (128, 128, 32, True)]
 )
 def test_rotary_embedding_in_bfloat16(heads, dim, tile, fits):
-    """vllm-ascend #12733, #10388: 64-head tiles of 192 overflow, 32-head tiles fit up to a head size of 256."""
+    """vllm-ascend #12733, #10388: 64-head tiles of 192 overflow, 32-head tiles fit up to a head size of 256.
+
+    The kernel is known in words only; ours has no more than the tiles they name, which take all of UB there.
+    """
     x, half = sim.shape((512, heads, dim), "bfloat16"), sim.shape((512, dim // 2), "bfloat16")
     arguments = (x, half, half, 512)
     sizes = {"HEADS": heads, "DIM": dim, "TILE": tile, "PADDED": 1 << (dim // 2 - 1).bit_length()}
-    if fits:
-        rope_neox.time((40,), *arguments, **sizes)
-    else:
-        assert overflow_bits(rope_neox, *arguments, **sizes) > UB_BITS
+    buffers = rope_neox.time((40,), *arguments, **sizes).buffers
+    assert (buffers["UB"].peak_bytes * 8 < UB_BITS) == fits
 
 
 def test_add_prefers_blocks_of_1024():

@@ -13,8 +13,8 @@ from .provenance import grade_of
 class Operands:
     """Operands of one program on one product. compiled: the vendor's compiler makes the code.
 
-    banks: where tiles lie, once they are placed. by_blocks: whether rows are reduced by blocks of 32 bytes, as a hand-written
-    kernel does beside its products; in kernels without products whole repeats are, until board times say otherwise.
+    banks: where tiles lie, once they are placed. by_blocks: whether rows are reduced by blocks of 32 bytes, as hand-written
+    code does beside products; without products whole repeats are, until board times say otherwise.
     """
 
     def __init__(self, model: CostModel, definitions: Definitions, compiled: bool = False) -> None:

@@ -19,6 +19,7 @@ from ..costs.provenance import BEST, COMPILED_HAND_OVER, CROSS_CORE_SYNC, channe
 from ..costs.transfers import LINE_BYTES
 from ..costs.vector import VectorCosts
 from ..engine.machine import Wiring
+from ..line_warnings import LineWarnings, dot_messages
 from ..placement.allocate import Placement
 from ..placement.banks import Banks
 from ..placement.l0_tiles import L0Tile
@@ -27,7 +28,6 @@ from ..placement.memory_spaces import MemorySpaces
 from ..placement.shared_rows.halves import Halves
 from ..placement.slots import Slot
 from ..placement.strides import OneByOne
-from .line_warnings import LineWarnings, dot_messages
 from .shared_rows import HalfCosts, PieceCosts
 
 COMPILER = "compiler.rules"
@@ -161,6 +161,7 @@ class LoweringPlan:
             self.costs = PieceCosts(model, self.definitions, rows, placement.pieces)
         elif rows:
             self.costs = HalfCosts(model, self.definitions, Halves(rows), self.compiled)
+        self.costs.operands.by_blocks = spaces.has_dot and spaces.fixpipe and not self.compiled
         self.costs.place(Banks(product, self.definitions, placement))
         self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])

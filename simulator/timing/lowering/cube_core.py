@@ -32,6 +32,7 @@ class CubeLowering:
         """A tile that is loaded to be an operand: GM to L1, ND to NZ on the way."""
         plan, wiring = self.plan, self.plan.wiring
         self.context.flush(cube=True)
+        self.context.addresses(op, op.results[0])
         where = wiring.cube_mte2, wiring.cube_read
         rates = plan.l1_rates.in_pieces(plan.placement.pieces.of_operand(op.results[0]), plan.l1_latency)
         self.context.load_tile(op, pointer, mask, *where, rates, plan.l1_latency)

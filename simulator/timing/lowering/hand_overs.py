@@ -49,7 +49,8 @@ class HandOvers:
         """
         context, workspace, (sent, read) = self.context, self.plan.workspace(op), legs
         hop = context.copy_of(workspace, workspace.loop)[0][:1]  # copies of it alternate in a loop
-        free = self._wait_for_room(op, v, sent.pipe) if self.plan.compiled else ()
+        again = self.plan.compiled and op.id in self.plan.loop_around
+        free = self._wait_for_room(op, v, sent.pipe) if again else ()
         grade = grade_of(self.plan.product, (self.plan.hand_over_figure,))
         word = self.plan.hand_over_cycles
         with context.in_stage(sent.later):
@@ -71,8 +72,7 @@ class HandOvers:
         """Until what lay in the workspace was read; gives the slot of that word."""
         slot = self.plan.workspace(op, f"free of {v.id}")
         free = self.context.copy_of(slot, slot.loop)[0][:1]
-        loop = self.plan.loop_around.get(op.id, -1)
-        self.to_be_read.setdefault(loop, {})[op.id, v.id] = slot, pipe
+        self.to_be_read.setdefault(self.plan.loop_around[op.id], {})[op.id, v.id] = slot, pipe
         self._wait(op, pipe, free)
         return free
 

@@ -24,7 +24,6 @@ class HalfCosts(VectorCosts):
     def __init__(self, model: CostModel, known: Definitions, halves: Halves, compiled: bool) -> None:
         self.halves = halves
         super().__init__(model, HalfDefinitions(known, self.halves), compiled)
-        self.operands.by_blocks = not compiled
 
     def of(self, op: Op) -> Cost:
         return super().of(self.halves.op(op))

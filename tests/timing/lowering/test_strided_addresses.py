@@ -92,3 +92,17 @@ def test_an_author_of_ascend_c_moves_rows_of_a_stride_at_their_own_rate() -> Non
     assert run.pipes["AIV.MTE2"].busy_cycles < N * INTERVAL
     assert run.pipes["AIV.S"].busy_cycles < N
     assert not any("known at run time" in w for w in run.warnings)
+
+
+@sim.jit
+def product(a, b, out, step, T: tl.constexpr):
+    i, j = tl.arange(0, T)[:, None], tl.arange(0, T)[None, :]
+    x = tl.load(a + i * 2 * T + (tl.arange(0, T) * step)[None, :])
+    tl.store(out + i * T + j, tl.dot(x, tl.load(b + i * T + j)))
+
+
+def test_operands_of_products_take_addresses_of_the_scalar_unit_as_tiles_of_ub_do() -> None:
+    runs = [product.time((1,), *(sim.shape(2 * 64 * 64, "float16"),) * 3, step, T=64) for step in (1, 2)]
+    more = runs[1].pipes["AIC.S"].busy_cycles - runs[0].pipes["AIC.S"].busy_cycles
+    assert more == pytest.approx(64 * 64 * ADDRESS, rel=0.01)
+    assert [sum("known at run time only" in w for w in run.warnings) for run in runs] == [0, 1]

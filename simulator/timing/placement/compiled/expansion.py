@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from itertools import chain
+from itertools import chain, zip_longest
 
 from ....ir.program import Op, Program, Region, Value
 from ..layouts import VIEWS
@@ -241,9 +241,9 @@ class Expansion(StepBuilder):
 
 
 def _reads(program: Program) -> Iterator[Value]:
-    """Values that an operation reads or a region hands back as another one than it got."""
+    """Values that an operation reads, or a region hands back as another one than it got."""
     for op in program.walk():
         yield from (v for v in op.args if v is not None)
         for inner in op.regions:
-            given = inner.args[len(inner.args) - len(inner.yields) :]
-            yield from (y for a, y in zip(given, inner.yields, strict=True) if a is not y)
+            given = inner.args[len(inner.args) - len(inner.yields) :] if op.kind in LOOPS else []
+            yield from (y for a, y in zip_longest(given, inner.yields) if y is not None and a is not y)

@@ -138,10 +138,13 @@ def test_a_result_takes_the_place_of_an_operand_that_ends_there(what: str, tiles
 
 @pytest.mark.parametrize(("what", "tiles"), [("masked", 3), ("added under a mask", 2)])
 def test_a_store_under_a_mask_of_elements_loads_what_lies_there(what: str, tiles: int) -> None:
-    """The new tile, what lies there and what is selected; a bit an element is the mask, a block the scratch."""
+    """The new tile, what lies there, what is selected, the number that is compared with; a block is the scratch.
+
+    The mask, a bit an element, lies where that number was.
+    """
     with sim.device(PRODUCT):
         need = ub(straight.time((1,), single(B), single(B), WHAT=what, B=B)).peak_bytes
-    assert need == tiles * 4 * B + B // 8 + 32
+    assert need == (tiles + 1) * 4 * B + 32
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...interpreter.faults import place
-from ...ir.program import Op, Program
-from ...units.cube_rules import operand_format
+from ..interpreter.faults import place
+from ..ir.program import Op, Program
+from ..units.cube_rules import operand_format
 
 
 class LineWarnings:

@@ -1,8 +1,8 @@
 """Costs where a Vector core does less than a tile at a time: half of it, where two share rows, or a piece.
 
 The instructions of one core are those of the operation on half tiles. Tiles without the axis are done whole by both cores.
-In a loop that is cut into pieces (`tile_mix_vector_loop`) they are those on a piece, as often as there are pieces, each after
-the results of the one before.
+In a loop that is cut into pieces (`tile_mix_vector_loop`) they are those on a piece, as often as there are pieces, each
+after the results of the one before.
 """
 
 from __future__ import annotations

@@ -23,9 +23,10 @@ BOOL_CAST_BITS = 96 * 8  # 10.5
 
 
 class Rules(NamedTuple):
-    """rows: value -> the axis that the two Vector cores share. pieces: loops that are cut once more. blocks: what moves element by element. motion: whether what
-    does not change in a loop moves before it (6.2). older: release 8.5, which orders int32 as int64 and whose selects take
-    no number as an operand (AscendNPU-IR, branch release/v1.0.0, HFusion's Normalize.cpp and InlineBrc.cpp)."""
+    """rows: value -> the axis that the two Vector cores share. pieces: loops that are cut once more. blocks: what moves
+    element by element. motion: whether what does not change in a loop moves before it (6.2). older: release 8.5, which
+    orders int32 as int64 and whose selects take no number as an operand (AscendNPU-IR, branch release/v1.0.0, HFusion's
+    Normalize.cpp and InlineBrc.cpp)."""
 
     rows: Mapping[int, int] = {}
     pieces: Pieces = Pieces()
@@ -83,8 +84,10 @@ class StepBuilder:
     # -- buffers -------------------------------------------------------------------------------------------------------
 
     def shape(self, v: Value, sent: bool = False) -> tuple[int, ...]:
-        """Of a tile as one Vector core has it (5.4), in a loop that is cut a piece of it (5.9). sent: it comes from the Cube,
-        in pieces also where the loop carries what is made of it."""
+        """Of a tile as one Vector core has it (5.4), in a loop that is cut a piece of it (5.9).
+
+        sent: it comes from the Cube, in pieces also where the loop carries what is made of it.
+        """
         rules, pieces = self.rules, self.rules.pieces
         cut = bool(self.loops) and self.loops[-1].op.id in pieces.loops
         half = part_of(v.shape, rules.rows.get(v.id), 2)

@@ -1,10 +1,13 @@
 """Loops with Cube and Vector work that the vendor's compiler cuts once more: `tile_mix_vector_loop`, `tile_mix_cube_loop`.
 
-Numbers in brackets are those of the compiler's rules (5.9): AscendNPU-IR, lib/Dialect/HIVM/Transforms/TileCubeVectorLoop.cpp.
-What its software pipeliner makes of a loop, a part for the Cube and one for the Vector cores, does its work in so many pieces,
-one after the other, before the other part follows: the buffers of a piece are smaller, and each has the fixed times of its
-instructions. The Vector part is cut along the axis that its two cores share, before they share it. The products of a part of
-the Cube are cut by rows, and only where their results are too large for L0C. What a loop carries stays whole.
+Numbers in brackets are those of the compiler's rules (5.9): AscendNPU-IR, TileCubeVectorLoop.cpp of HIVM's Transforms.
+What its software pipeliner makes of a loop, a part for the Cube and one for the Vector cores, does its work in so many
+pieces, one after the other, before the other part follows: the buffers of a piece are smaller, and each has the fixed times
+of its instructions. The Vector part is cut along the axis that its two cores share, before they share it. The products of a
+part of the Cube are cut by rows, and only where their results are too large for L0C. What a loop carries stays whole.
+
+Read in the source: which loops, products and tiles are cut. Assumed: that the pieces of a part do not overlap. Of a number
+of rows that is no multiple the source makes a smaller last piece; here the loop stays as it is, and a note says so.
 """
 
 from __future__ import annotations
@@ -81,8 +84,11 @@ def cut_loops(
     l0c_bytes: int,
     pipelined: bool,
 ) -> Pieces:
-    """asked: pieces of the Vector part and of the Cube part. found: the axis of the Vector part. halved: its two cores share
-    it. stages: of loops, where they are known. pipelined: the software pipeliner is on (`limit_auto_multi_buffer_only_for_local_buffer` is not).
+    """What is cut of a program.
+
+    asked: pieces of the Vector part and of the Cube part. found: the axis of the Vector part. halved: its two cores share
+    it. stages: of loops, where they are known. pipelined: the software pipeliner is on, which
+    `limit_auto_multi_buffer_only_for_local_buffer` switches off.
     """
     if asked == (1, 1):
         return Pieces()

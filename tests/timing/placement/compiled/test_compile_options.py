@@ -189,7 +189,7 @@ def test_a_tile_of_the_loop_has_an_nth_of_its_rows_and_what_the_loop_carries_has
 
 def test_pieces_of_a_product_make_room_in_l0c() -> None:
     """256 x 256 scores are twice what L0C has; a part of the Cube that fits stays whole."""
-    with pytest.raises(BufferOverflowError, match="l0c overflow|cc overflow"):
+    with pytest.raises(BufferOverflowError, match=r"cc overflow|l0c overflow"):
         str(attention(256, 256, 32, tile_mix_vector_loop=4).cycles)
     runs = [attention(256, 256, 32, tile_mix_vector_loop=4, tile_mix_cube_loop=n) for n in (2, 4)]
     assert [r.buffers["L0C"].peak_bytes for r in runs] == [131072, 65536]
@@ -248,3 +248,18 @@ def test_values_do_not_depend_on_the_pieces() -> None:
                 q, k, v, outs[-1], 3, M=64, N=64, D=32, tile_mix_vector_loop=pieces, tile_mix_cube_loop=pieces
             )
     assert (outs[0] == outs[1]).all()
+
+
+def test_tiles_that_are_loaded_and_stored_come_and_go_in_pieces() -> None:
+    """Each piece of a transfer waits for the one before: its fixed cycles once more, for the same bytes."""
+    one, two, four = (run_scaled(tile_mix_vector_loop=n) for n in (1, 2, 4))
+    assert moved(one) == moved(two) == moved(four)
+    for pipe in ("AIV.MTE2", "AIV.MTE3", "AIV.V"):
+        busy = [r.pipes[pipe].busy_cycles for r in (one, two, four)]
+        assert busy[0] < busy[1] < busy[2]
+    assert one.cycles < two.cycles < four.cycles
+
+
+def test_the_usual_number_of_pieces_is_one() -> None:
+    assert run_scaled(tile_mix_vector_loop=1, tile_mix_cube_loop=1).cycles == run_scaled().cycles
+    assert run_scaled(tile_mix_vector_loop=None).cycles == run_scaled().cycles

@@ -31,7 +31,11 @@ class Device:
     "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
     bind_sub_block: whether both Vector cores of a core share the rows of a program with products, whoever makes its code.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
-    multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
+    multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop. None: by who makes the code;
+    an author of Ascend C has two, triton-ascend one (`limit_auto_multi_buffer_of_local_buffer`).
+    mixed_copies: where programs of triton-ascend with products and Vector work have copies: "only-cube" (L1), "only-vector"
+    (UB) or "no-limit" (`limit_auto_multi_buffer_buffer`). single_in: buffers in which nothing has, of "UB", "L1" and "L0C"
+    (`disable_multi_buffer_on_ub` and its like).
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
     warm_l2: whether the arguments, or those named, are in L2 when a kernel starts (as far as they fit), as in a loop that
     repeats it or right after the kernel that made them; otherwise all come from memory.
@@ -39,7 +43,11 @@ class Device:
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there
     is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop: iterations that
-    are under way at once. None: by who makes the code, see `tiles_under_way`.
+    are under way at once. None: by who makes the code, see `tiles_under_way`. Of triton-ascend's code these are places in
+    that memory and nothing else: Cube and Vector work keeps the order that the kernel has within an iteration.
+    local_copies_only: that triton-ascend makes one of them only (`limit_auto_multi_buffer_only_for_local_buffer`).
+    tile_mix_vector_loop, tile_mix_cube_loop: pieces in which triton-ascend lets the Vector part and the Cube part of a loop
+    with both do an iteration, one after the other (placement/shared_rows/pieces.py).
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
@@ -60,7 +68,9 @@ class Device:
     compiler_version: str = USUAL_RELEASE
     bind_sub_block: bool = True
     multibuffer: int = 2
-    multibuffer_l0c: bool = True
+    multibuffer_l0c: bool | None = None
+    mixed_copies: str = "only-cube"
+    single_in: tuple[str, ...] = ()
     explain: bool = False
     details: bool = True
     timeline: int = 20_000
@@ -71,6 +81,9 @@ class Device:
     banks_apart: bool = False
     unit_flag: bool = False
     workspace_copies: int | None = None
+    local_copies_only: bool = False
+    tile_mix_vector_loop: int = 1
+    tile_mix_cube_loop: int = 1
     accumulate: str = "exact"
     hf32_round: str = "RINT"
     atomic_seed: int | None = None
@@ -96,8 +109,9 @@ class Device:
         An author of Ascend C has several, as published attention kernels do. What triton-ascend makes of attention takes the
         time of Cube and Vector in turn (fa-* of the open board times: CANN 9.1.0-beta.1), although it has options for more.
         """
-        usual = 1 if self.author == TRITON_ASCEND else BY_HAND
-        return self.workspace_copies or usual
+        if self.author != TRITON_ASCEND:
+            return self.workspace_copies or BY_HAND
+        return 1 if self.local_copies_only else self.workspace_copies or 1
 
     def code_by(self, usual: str = TRITON_ASCEND) -> str:
         """Who makes the code, as records have it: "triton-ascend 9.0", "ascendc". usual: of what runs, if nobody asked."""

@@ -30,6 +30,9 @@ def _base_tile(x: Any) -> bool:
 
 
 RELEASES = ("9.0", "8.5")  # of triton-ascend, the usual one first
+COPIED = ("UB", "L1", "L0C")  # buffers in which tiles may have several copies
+# Of these, those that the vendor's compiler takes for it in programs that have products and Vector work.
+MIXED_COPIES = {"only-cube": ("L1", "L0C"), "only-vector": ("UB",), "no-limit": COPIED}
 
 # Option -> (whether a value is legal, the rule in words).
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -43,8 +46,16 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda x: x is None or _integer(x, 1, MOST_COPIES),
         f"a number of copies from 1 to {MOST_COPIES}",
     ),
+    "tile_mix_vector_loop": (lambda x: _integer(x, 1), "a number of pieces, an integer from 1"),
+    "tile_mix_cube_loop": (lambda x: _integer(x, 1), "a number of pieces, an integer from 1"),
     "bind_sub_block": (lambda x: isinstance(x, bool), "True or False"),
-    "multibuffer_l0c": (lambda x: isinstance(x, bool), "True or False"),
+    "multibuffer_l0c": (lambda x: x is None or isinstance(x, bool), "True, False or None"),
+    "mixed_copies": (lambda x: x in MIXED_COPIES, " or ".join(map(repr, MIXED_COPIES))),
+    "single_in": (
+        lambda x: isinstance(x, tuple) and set(x) <= set(COPIED),
+        f"a tuple of names out of {', '.join(COPIED)}",
+    ),
+    "local_copies_only": (lambda x: isinstance(x, bool), "True or False"),
     "explain": (lambda x: isinstance(x, bool), "True or False"),
     "details": (lambda x: isinstance(x, bool), "True or False"),
     "banks_apart": (lambda x: isinstance(x, bool), "True or False"),

@@ -7,48 +7,72 @@ refused, as a misspelt argument would be.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from .device import Device
+from .device import TRITON_ASCEND, Device
+from .device_checks import COPIED, MIXED_COPIES
 from .errors import UsageError
+
+Change = Callable[[Device, Any], Device]
 
 
 def _multibuffer(device: Device, x: Any) -> Device:
     return replace(device, multibuffer=(2 if x else 1) if isinstance(x, bool) else x)
 
 
+def _one_of(name: str, x: Any, allowed: tuple[str, ...]) -> str:
+    if x not in allowed:
+        raise UsageError(f"{name} must be {' or '.join(map(repr, allowed))}, got {x!r}")
+    return str(x)
+
+
 def _limit_of_local_buffer(device: Device, x: Any) -> Device:
-    if x not in ("no-limit", "no-l0c"):
-        raise UsageError(f"limit_auto_multi_buffer_of_local_buffer must be 'no-limit' or 'no-l0c', got {x!r}")
-    return replace(device, multibuffer_l0c=x == "no-limit")
+    limit = _one_of("limit_auto_multi_buffer_of_local_buffer", x, ("no-limit", "no-l0c"))
+    return replace(device, multibuffer_l0c=limit == "no-limit")
 
 
-def _sub_blocks(device: Device, x: Any) -> Device:
-    return replace(device, bind_sub_block=bool(x))
+def _limit_of_mixed(name: str) -> Change:
+    return lambda device, x: replace(device, mixed_copies=_one_of(name, x, tuple(MIXED_COPIES)))
 
 
-def _unit_flag(device: Device, x: Any) -> Device:
-    return replace(device, unit_flag=bool(x))
+def _single(space: str) -> Change:
+    return lambda device, x: replace(device, single_in=(*device.single_in, space)) if x else device
 
 
-MODELLED: dict[str, Callable[[Device, Any], Device]] = {
+def _given(field: str) -> Change:
+    return lambda device, x: replace(device, **{field: x})
+
+
+def _switch(field: str) -> Change:
+    return lambda device, x: _given(field)(device, bool(x))
+
+
+MODELLED: dict[str, Change] = {
     "multibuffer": _multibuffer,
     "limit_auto_multi_buffer_of_local_buffer": _limit_of_local_buffer,
-    "unit_flag": _unit_flag,
-    "compiler": lambda device, x: replace(device, compiler=x),
-    "compiler_version": lambda device, x: replace(device, compiler_version=x),
-    "enable_auto_bind_sub_block": _sub_blocks,
-    "set_workspace_multibuffer": lambda device, x: replace(device, workspace_copies=x),
+    "unit_flag": _switch("unit_flag"),
+    "compiler": _given("compiler"),
+    "compiler_version": _given("compiler_version"),
+    "enable_auto_bind_sub_block": _switch("bind_sub_block"),
+    "set_workspace_multibuffer": _given("workspace_copies"),
+}
+# Of code that the vendor's compiler makes.
+OF_THE_COMPILER: dict[str, Change] = {
+    **{
+        name: _limit_of_mixed(name)
+        for name in ("limit_auto_multi_buffer_buffer", "limit_mix_auto_multi_buffer_buffer")
+    },
+    **{f"disable_multi_buffer_on_{space.lower()}": _single(space) for space in COPIED},
+    "limit_auto_multi_buffer_only_for_local_buffer": _switch("local_copies_only"),
+    "tile_mix_vector_loop": _given("tile_mix_vector_loop"),
+    "tile_mix_cube_loop": _given("tile_mix_cube_loop"),
 }
 # Options of the Ascend compiler that change time or buffer use there: why they change nothing here.
 ASSUMED_AWAY = {
     "enable_ubuf_saving": "a tile's UB is always free for others after its last use",
-    "limit_auto_multi_buffer_only_for_local_buffer": "copies of workspace in global memory are not modelled",
     "enable_hivm_auto_cv_balance": "Cube and Vector work is not moved between cores",
-    "tile_mix_vector_loop": "a program's tiles are not cut further for the vector cores",
-    "tile_mix_cube_loop": "products are cut by the capacity of L0, or by l0_tile of the device",
 }
 # Options that have no counterpart in this machine at all.
 _NAMES = """
@@ -77,28 +101,24 @@ def apply(
 
     A keyword that the kernel has as a parameter is the kernel's.
     """
+    known = {**MODELLED, **OF_THE_COMPILER}
     ours = {k: x for k, x in kwargs.items() if k not in parameters}
     rest = {k: x for k, x in kwargs.items() if k in parameters}
-    ignored = []
     for k, x in ours.items():
-        if k in MODELLED:
-            device = device if x is None else MODELLED[k](device, x)
-        elif k in WITHOUT_EFFECT or k in ASSUMED_AWAY:
-            ignored.append(k)
-        else:
+        if k in known:
+            device = device if x is None else known[k](device, x)
+        elif k not in WITHOUT_EFFECT and k not in ASSUMED_AWAY:
             rest[k] = x
-    return device, rest, tuple(_messages(ours, ignored))
+    return device, rest, tuple(_messages(ours, device))
 
 
-def _messages(given: dict[str, Any], ignored: list[str]) -> list[str]:
-    plain = [f"{k}={given[k]}" for k in ignored if k in WITHOUT_EFFECT]
-    out = (
-        [f"no effect in the model: launch keyword{'s' * (len(plain) > 1)} {', '.join(plain)}"]
-        if plain
-        else []
-    )
-    return out + [
-        f"no effect in the model: launch keyword {k}={given[k]}, because {ASSUMED_AWAY[k]}"
-        for k in ignored
-        if k in ASSUMED_AWAY
-    ]
+def _messages(given: dict[str, Any], device: Device) -> Iterator[str]:
+    plain = [f"{k}={x}" for k, x in given.items() if k in WITHOUT_EFFECT]
+    if plain:
+        yield f"no effect in the model: launch keyword{'s' * (len(plain) > 1)} {', '.join(plain)}"
+    for k, x in given.items():
+        why = ASSUMED_AWAY.get(k)
+        if k in OF_THE_COMPILER and device.author != TRITON_ASCEND:
+            why = "an author of Ascend C makes the code, not the vendor's compiler"
+        if why:
+            yield f"no effect in the model: launch keyword {k}={x}, because {why}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..call import Call
 from ..device import TRITON_ASCEND, USUAL_RELEASE, Device
+from ..device_checks import COPIED, MIXED_COPIES
 from ..errors import AscendtileError, BufferOverflowError
 from ..ir.passes.split_cores import SUB_VECTOR_CORES
 from ..ir.program import Program
@@ -62,12 +63,24 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
     pair = device.bind_sub_block if device.product.aiv_per_aic == SUB_VECTOR_CORES else None
-    own = copies or device.multibuffer, device.multibuffer_l0c
-    choice = Choice(*own, blocks, banks, sub_blocks=pair, tiles=_tiles(device))
+    needs = _needs(program, device.product)
+    own = copies or device.multibuffer, device.multibuffer_l0c is not False
+    copied = _copied(device, needs.spaces)
+    pieces = device.tile_mix_vector_loop, device.tile_mix_cube_loop
+    choice = Choice(
+        *own,
+        blocks,
+        banks,
+        sub_blocks=pair,
+        tiles=_tiles(device),
+        copied=copied,
+        pieces=pieces,
+        pipelined=not device.local_copies_only,
+    )
     strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
     again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
-    key = (again, device.product, choice.copies, choice.l0c, banks, choice.sub_blocks, choice.tiles, strided)
-    needs = _needs(program, device.product)
+    made = choice.copies, choice.l0c, choice.sub_blocks, choice.tiles, copied, pieces, choice.pipelined
+    key = (again, device.product, banks, made, strided)
     found = program.placements.get(key)
     if found is None:
         found = _found(needs, choice, device.product, again)
@@ -82,6 +95,14 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
 def _tiles(device: Device) -> int:
     """Iterations between Cube and Vector that the placement has room for; the compiler's code has no stages apart."""
     return 1 if device.author == TRITON_ASCEND else device.tiles_under_way
+
+
+def _copied(device: Device, spaces: MemorySpaces) -> tuple[str, ...]:
+    """Buffers in which the vendor's compiler makes copies (4.5; AscendNPU-IR, MarkMultiBuffer.cpp)."""
+    mixed = spaces.has_dot and spaces.has_vector_work
+    all_of = MIXED_COPIES[device.mixed_copies] if mixed else COPIED
+    single = device.single_in if device.multibuffer_l0c else (*device.single_in, L0C)
+    return tuple(space for space in all_of if space not in single)
 
 
 def _found(

@@ -78,12 +78,14 @@ def test_launch_keywords_are_modelled_or_named_with_the_reason() -> None:
     x, out = tensors()
     launch = double[(3,)]
     plain = launch(x, out, len(x), B=512)
-    run = launch(x, out, len(x), B=512, num_warps=8, unit_flag=True, tile_mix_cube_loop=2, multibuffer=False)
+    run = launch(
+        x, out, len(x), B=512, num_warps=8, unit_flag=True, enable_ubuf_saving=True, multibuffer=False
+    )
     assert run.options["multibuffer"] == 1
     assert plain.options["multibuffer"] == 2
     said = "\n".join(run.warnings)
     assert "no effect in the model: launch keyword num_warps=8" in said
-    assert "launch keyword tile_mix_cube_loop=2, because products are cut" in said
+    assert "launch keyword enable_ubuf_saving=True, because a tile's UB" in said
     assert "unit_flag" not in said
     with pytest.raises(sim.UsageError, match="no parameter 'num_wraps'"):
         launch(x, out, len(x), B=512, num_wraps=8)

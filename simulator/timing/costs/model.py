@@ -45,6 +45,17 @@ class Cost(NamedTuple):
             max(self.grade, other.grade),
         )
 
+    def repeated(self, n: int) -> Cost:
+        """This n times as one record, each after the result of the one before."""
+        return Cost(
+            n * self.occupancy + (n - 1) * self.latency,
+            self.latency,
+            n * self.instructions,
+            n * self.group_conflict,
+            n * self.bank_conflict,
+            self.grade,
+        )
+
     def stalled(self, cycles: float, grade: int) -> Cost:
         """This with so many cycles more, of a figure of that grade, for writes to banks that are read."""
         return self._replace(

@@ -7,6 +7,7 @@ from types import ModuleType
 
 from ...ir.operations import COSTS, operation, steps_of, why_by_element
 from ...ir.program import Op, Value
+from ..placement.banks import Banks
 from ..placement.layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, padded_elements
 from . import custom, elementwise, rearrange, reductions
 from .model import Cost, CostModel
@@ -24,6 +25,10 @@ class VectorCosts:
         self.model = model
         self.compiled = compiled
         self.operands = Operands(model, definitions, compiled)
+
+    def place(self, banks: Banks) -> None:
+        """Say where tiles lie."""
+        self.operands.banks = banks
 
     def of(self, op: Op) -> Cost:
         if self.why_by_element(op):

@@ -25,9 +25,10 @@ from ..placement.banks import Banks
 from ..placement.l0_tiles import L0Tile
 from ..placement.layouts import align
 from ..placement.memory_spaces import MemorySpaces
+from ..placement.shared_rows.halves import Halves
 from ..placement.slots import Slot
 from ..placement.strides import OneByOne
-from .shared_rows import HalfCosts
+from .shared_rows import HalfCosts, PieceCosts
 
 COMPILER = "compiler.rules"
 ADDRESS = "scalar.strided_address_cycles_per_element"
@@ -70,7 +71,8 @@ class Part(NamedTuple):
 
 
 class PathRates(NamedTuple):
-    """What a transfer takes at least: cycles between two instructions, for each row of one, and for each line of memory.
+    """What a transfer takes at least: cycles between two instructions, for each row of one, and for each line of memory;
+    `more` for the pieces behind the first one.
 
     A core has so many requests to memory on the way, each for a line of 512 bytes or for a part of one, that whole lines
     come at the rate of the path: a part takes as long as a line.
@@ -79,6 +81,7 @@ class PathRates(NamedTuple):
     interval: float
     row: float
     line: float
+    more: float = 0.0
 
     @classmethod
     def of(cls, product: Product, name: str) -> PathRates:
@@ -88,6 +91,10 @@ class PathRates(NamedTuple):
             product.number(row) if product.has(row) else 0.0,
             LINE_BYTES / product.number(f"path.{name}.bytes_per_cycle"),
         )
+
+    def in_pieces(self, n: int, latency: float) -> PathRates:
+        """For a tile that comes or goes in n pieces, each after the one before is there."""
+        return self._replace(more=(n - 1) * (self.interval + latency))
 
     def past_l2(self) -> PathRates:
         """For loads that L2 does not keep: every row asks for its lines itself.
@@ -149,13 +156,13 @@ class LoweringPlan:
         self.hf32 = hf32
         self.l0_tile = l0_tile
         model, rows = CostModel(product), placement.rows
-        self.costs = (
-            HalfCosts(model, self.definitions, rows, self.compiled)
-            if rows
-            else VectorCosts(model, self.definitions, self.compiled)
-        )
+        self.costs = VectorCosts(model, self.definitions, self.compiled)
+        if placement.pieces.ops:
+            self.costs = PieceCosts(model, self.definitions, rows, placement.pieces)
+        elif rows:
+            self.costs = HalfCosts(model, self.definitions, Halves(rows), self.compiled)
         self.costs.operands.by_blocks = spaces.has_dot and spaces.fixpipe and not self.compiled
-        self.costs.operands.banks = Banks(product, self.definitions, placement)
+        self.costs.place(Banks(product, self.definitions, placement))
         self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])
         self.channel_grade = channel_grades(product)
@@ -307,9 +314,11 @@ class LoweringPlan:
         a, b = op.operand(0), op.operand(1)
         (m, k), n = a.shape[-2:], b.shape[-1]
         operand = self.operand(op)
-        tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)
+        pieces = self.placement.pieces.of_product(op)
+        tile = self.cube.l0_tile(m // pieces, n, k, operand, self.l0_tile)
         self.tiles[op.id] = (op, tile)
-        batch = a.numel // (m * k)
+        batch = a.numel // (m * k) * pieces
+        m //= pieces
         windows = self.spaces.gathers(a), self.spaces.gathers(b)
         return batch * [
             self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand, windows)
@@ -344,8 +353,8 @@ class LoweringPlan:
         The pipe starts one row after the other, and the part of L2 that holds an address serves one core after the other.
         """
         if isinstance(sharers, float) and isinstance(bursts, int) and isinstance(rates.row, int | float):
-            return float(max(rates.interval, bursts * rates.row))
-        cycles = np.maximum(rates.interval, np.multiply(bursts, rates.row))
+            return float(max(rates.interval, bursts * rates.row)) + rates.more
+        cycles = np.maximum(rates.interval, np.multiply(bursts, rates.row)) + rates.more
         if isinstance(sharers, float):
             return float(cycles) if cycles.ndim == 0 else cycles
         served = np.multiply(bursts, self.same_row) + np.divide(amount, self.same_address)

@@ -34,7 +34,8 @@ class CubeLowering:
         self.context.flush(cube=True)
         self.context.addresses(op, op.results[0])
         where = wiring.cube_mte2, wiring.cube_read
-        self.context.load_tile(op, pointer, mask, *where, plan.l1_rates, plan.l1_latency)
+        rates = plan.l1_rates.in_pieces(plan.placement.pieces.of_operand(op.results[0]), plan.l1_latency)
+        self.context.load_tile(op, pointer, mask, *where, rates, plan.l1_latency)
 
     def record_dot(self, op: Op) -> None:
         """One product: its L0 tiles, each loaded to L0A and L0B (in ping-pong) and multiplied into L0C."""
@@ -177,4 +178,8 @@ class CubeLowering:
             context.add(fixp, op.loc, occupancy=0.0, instructions=0, reads=reads)
             reads = ()
         channel = context.way_out(op, pointer, mask, plan.wiring.cube_write, fixp)
-        self._moved(op, amount, Leg(fixp, channel, plan.fixp_min, plan.fixp_latency), reads=reads)
+        root = plan.definitions.root(v)
+        made = None if root is None else plan.definitions.of(root)
+        pieces = 1 if made is None else plan.placement.pieces.of_product(made)
+        cycles = pieces * plan.fixp_min + (pieces - 1) * plan.fixp_latency
+        self._moved(op, amount, Leg(fixp, channel, cycles, plan.fixp_latency), reads=reads)

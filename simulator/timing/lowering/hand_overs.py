@@ -88,15 +88,24 @@ class HandOvers:
         self.context.add(pipe, op.loc, occupancy=0.0, instructions=0, **what)
 
     def _moved(self, op: Op, v: Value, size: int, leg: Leg, **what: Any) -> None:
-        """A tile through the workspace; half of it where each Vector core has its own."""
-        half = self.plan.is_shared(v, leg.pipe)
-        self.context.add(
-            leg.pipe,
-            op.loc,
-            channel=leg.channel,
-            amount=size / 2 if half else size,
-            occupancy=leg.cycles,
-            latency=leg.latency,
-            half=half,
-            **what,
-        )
+        """A tile through the workspace; half of it where each Vector core has its own. A piece waits for the one before."""
+        half, pieces = self.plan.is_shared(v, leg.pipe), self._pieces(op, v, leg.pipe)
+        for k in range(pieces):
+            before = what.get("writes", ()) if k else ()
+            self.context.add(
+                leg.pipe,
+                op.loc,
+                channel=leg.channel,
+                amount=size / (pieces * (1 + half)),
+                occupancy=leg.cycles,
+                latency=leg.latency,
+                half=half,
+                **{**what, "reads": (*what.get("reads", ()), *before)},
+            )
+
+    def _pieces(self, op: Op, v: Value, pipe: int) -> int:
+        """Pieces in which a core moves a tile for a product, or its result."""
+        cut, wiring = self.plan.placement.pieces, self.plan.wiring
+        if pipe == wiring.cube_mte2:
+            return cut.of_operand(v)
+        return cut.of_product(op) if pipe == wiring.fixp else cut.of_vector(op, v)

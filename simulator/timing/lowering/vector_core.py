@@ -155,7 +155,8 @@ class VectorLowering:
             return
         context.addresses(op, r)
         where = plan.wiring.mte2, plan.wiring.read
-        writes, elements = context.load_tile(op, pointer, mask, *where, plan.read_rates, plan.read_latency)
+        rates = plan.read_rates.in_pieces(plan.placement.pieces.of_vector(op, r), plan.read_latency)
+        writes, elements = context.load_tile(op, pointer, mask, *where, rates, plan.read_latency)
         context.fill(op, r, elements, writes)
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
@@ -168,6 +169,7 @@ class VectorLowering:
         if op.id in plan.placement.spread_of:
             reads = self._spread(op, v, reads)
         pipe, write = plan.wiring.mte3, plan.wiring.write
+        rates = plan.write_rates.in_pieces(plan.placement.pieces.of_vector(op, v), plan.write_latency)
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             what = {"latency": plan.write_latency, "reads": reads}
             context.discrete(op, v, op.kind, pipe, write[0], plan.write_rates.interval, **what)
@@ -181,7 +183,7 @@ class VectorLowering:
         context.add(
             pipe,
             op.loc,
-            occupancy=plan.least_cycles(plan.write_rates, moved.bursts, moved.amount, 1.0),
+            occupancy=plan.least_cycles(rates, moved.bursts, moved.amount, 1.0),
             latency=plan.write_latency,
             channel=channel,
             amount=moved.amount,

@@ -26,6 +26,7 @@ from .allocation.tiles import give_slots
 from .layouts import TILE, align
 from .memory_spaces import UB
 from .needs import Needs
+from .shared_rows.pieces import Pieces
 from .slots import Slot, find_clobbers, ledger, overflow
 from .stages import Stages
 
@@ -40,6 +41,7 @@ class Placement(NamedTuple):
     rows: value -> axis of which each of the two Vector cores of a program has half; none where one core works, or where the
     kernel itself gives them their work.
     stages: loops whose stages run `tiles` iterations each before the next stage does.
+    pieces: loops that are cut once more.
     repeated: value -> the one that an equal operation made before it: the compiler makes both once.
     """
 
@@ -55,6 +57,7 @@ class Placement(NamedTuple):
     engine_slots: int
     notes: tuple[str, ...] = ()
     rows: Mapping[int, int] = {}
+    pieces: Pieces = Pieces()
     repeated: Mapping[int, int] = {}
     stages: Mapping[int, Stages] = {}
     tiles: int = 1

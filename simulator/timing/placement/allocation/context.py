@@ -22,6 +22,8 @@ class Choice(NamedTuple):
     """What a launch chooses.
 
     copies: of tiles that are loaded or stored in a loop; most: buffer -> the most copies that its tiles may have.
+    pieces: those of the Vector part and of the Cube part of a loop, if the compiler's pipeliner parts them (`pipelined`).
+    l0c: whether an accumulator has them, too. copied: buffers in which the vendor's compiler makes them.
     blocks: what moves element by element. banks: period and span of UB's banks, if tiles that are read together are to keep
     apart there. sub_blocks: whether the two Vector cores of a core may share the rows of a program; None where it has one.
     tiles: iterations of a mixed loop that are under way at once, if its stages may run apart (stages.py).
@@ -34,6 +36,9 @@ class Choice(NamedTuple):
     most: Mapping[str, int] = MappingProxyType({})
     sub_blocks: bool | None = True
     tiles: int = 1
+    copied: tuple[str, ...] = (UB, L1)
+    pieces: tuple[int, int] = (1, 1)
+    pipelined: bool = True
 
     def most_in(self, space: str) -> int:
         """The most copies of a tile; a table has one."""

@@ -10,6 +10,8 @@ from ..allocation.explicit import values_inside
 from ..layouts import COLUMN, VIEWS
 from ..memory_spaces import FIXP, UB, VIEW
 from ..needs import Needs
+from ..shared_rows.halves import part_of
+from ..shared_rows.pieces import Pieces
 from ..strides import BlockByBlock
 from . import scratch
 from .demand import Demand
@@ -21,11 +23,13 @@ BOOL_CAST_BITS = 96 * 8  # 10.5
 
 
 class Rules(NamedTuple):
-    """rows: value -> the axis that the two Vector cores share. blocks: what moves element by element. motion: whether what
-    does not change in a loop moves before it (6.2). older: release 8.5, which orders int32 as int64 and whose selects take
-    no number as an operand (AscendNPU-IR, branch release/v1.0.0, HFusion's Normalize.cpp and InlineBrc.cpp)."""
+    """rows: value -> the axis that the two Vector cores share. pieces: loops that are cut once more. blocks: what moves
+    element by element. motion: whether what does not change in a loop moves before it (6.2). older: release 8.5, which
+    orders int32 as int64 and whose selects take no number as an operand (AscendNPU-IR, branch release/v1.0.0, HFusion's
+    Normalize.cpp and InlineBrc.cpp)."""
 
     rows: Mapping[int, int] = {}
+    pieces: Pieces = Pieces()
     blocks: BlockByBlock = BlockByBlock()
     motion: bool = True
     older: bool = False
@@ -79,12 +83,19 @@ class StepBuilder:
 
     # -- buffers -------------------------------------------------------------------------------------------------------
 
-    def shape(self, v: Value) -> tuple[int, ...]:
-        """Of a tile as one Vector core has it (5.4)."""
-        axis = self.rules.rows.get(v.id)
-        if axis is None:
-            return v.shape
-        return (*v.shape[:axis], -(-v.shape[axis] // 2), *v.shape[axis + 1 :])
+    def shape(self, v: Value, sent: bool = False) -> tuple[int, ...]:
+        """Of a tile as one Vector core has it (5.4), in a loop that is cut a piece of it (5.9).
+
+        sent: it comes from the Cube, in pieces also where the loop carries what is made of it.
+        """
+        rules, pieces = self.rules, self.rules.pieces
+        cut = bool(self.loops) and self.loops[-1].op.id in pieces.loops
+        half = part_of(v.shape, rules.rows.get(v.id), 2)
+        return (
+            part_of(half, pieces.axis_of.get(v.id), pieces.vector)
+            if cut and (sent or v.id not in pieces.whole)
+            else half
+        )
 
     def tile(
         self, shape: Sequence[int], element: str, why: str, op: Op, v: Value | None = None, space: str = UB

@@ -124,9 +124,19 @@ class Expansion(StepBuilder):
             if op.kind in LOOPS:
                 for inner in op.regions:
                     self._hoist(inner)
-            elif movable(op) and op.id not in self.done and self.demand.loop_of[op.id] == here:
+            elif (
+                movable(op)
+                and op.id not in self.done
+                and self.demand.loop_of[op.id] == here
+                and not self._in_pieces(op)
+            ):
                 self._op(op)
                 self.done.add(op.id)
+
+    def _in_pieces(self, op: Op) -> bool:
+        """Whether a loop makes a result in pieces, so that it changes within an iteration."""
+        pieces = self.rules.pieces
+        return op.id in pieces.ops and any(r.id in pieces.axis_of for r in op.results)
 
     # -- loops and branches --------------------------------------------------------------------------------------------
 

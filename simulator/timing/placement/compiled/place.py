@@ -8,9 +8,10 @@ from ....errors import BufferOverflowError
 from ....record.run import Buffer
 from ..allocate import Limits, Placement
 from ..allocation.context import Choice
-from ..memory_spaces import UB
+from ..memory_spaces import L0C, UB
 from ..needs import Needs
-from ..shared_rows.rows import shared_rows
+from ..shared_rows.pieces import Pieces, cut_loops
+from ..shared_rows.rows import SharedRows, shared_rows
 from ..slots import Slot, find_clobbers, ledger, overflow
 from .building import Rules
 from .expansion import Expansion
@@ -28,7 +29,9 @@ def place_compiled(
 
     Raises `BufferOverflowError` with the need of the last try.
     """
-    rows, why = shared_rows(needs.spaces, choice.sub_blocks, compiled=True)
+    found = shared_rows(needs.spaces, choice.sub_blocks, compiled=True)
+    rows, why = found
+    pieces = _pieces(needs, choice, found, limits)
     tries: list[Try] = [
         (True, choice.copies, ""),
         (False, choice.copies, "code motion"),
@@ -37,17 +40,31 @@ def place_compiled(
     needed: list[BufferOverflowError] = []
     for motion, copies, taken in tries[: len(tries) if again else 1]:
         plan = BufferPlan(
-            Expansion(needs, Rules(rows, choice.blocks, motion, not again)), copies, _alignment(limits)
+            Expansion(needs, Rules(rows, pieces, choice.blocks, motion, not again)),
+            copies,
+            choice.copied,
+            _alignment(limits),
         )
         try:
-            found = _placed(plan, limits, device)
+            placed = _placed(plan, limits, device)
         except BufferOverflowError as e:
             needed.append(e)
             continue
-        notes = [_note(taken, needed[-1], found)] if needed else []
+        notes = [_note(taken, needed[-1], placed)] if needed else []
         notes += [f"one Vector core works: {why}"] if why else []
-        return found._replace(notes=(*found.notes, *notes), rows=rows)
+        return placed._replace(notes=(*placed.notes, *notes, *pieces.notes), rows=rows, pieces=pieces)
     raise needed[-1]
+
+
+def _pieces(needs: Needs, choice: Choice, found: SharedRows, limits: Limits) -> Pieces:
+    """Loops that are cut once more: along the axis that both Vector cores share, also where one does all of the work."""
+    if choice.pieces == (1, 1):
+        return Pieces()
+    axis = found if found.axis_of else shared_rows(needs.spaces, True, compiled=True)
+    l0c_bytes = limits[L0C][0] if L0C in limits else 0
+    return cut_loops(
+        needs.spaces, needs.stages, axis, bool(found.axis_of), choice.pieces, l0c_bytes, choice.pipelined
+    )
 
 
 def _alignment(limits: Limits) -> dict[str, int]:

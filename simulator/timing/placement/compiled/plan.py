@@ -8,12 +8,10 @@ twice (4.1 to 4.5). `levels.py` gives the addresses.
 from __future__ import annotations
 
 from ..layouts import align
-from ..memory_spaces import L1, UB
+from ..memory_spaces import L0C
 from .expansion import Expansion
 from .levels import addresses, figure
 from .tiles import BufferStep, Carried, PlannedLoop, PlannedTile, tile_size
-
-IN_LOOPS = (UB, L1)  # spaces in which tiles get copies (4.5); an accumulator has one (no-l0c)
 
 
 class BufferMerging:
@@ -50,6 +48,7 @@ class BufferMerging:
         for mark in ("carried", "loaded", "stored", "scalar", "unique", "asked"):
             setattr(into, mark, max(getattr(into, mark), getattr(t, mark)))
         into.values += t.values
+        into.pieces = min(into.pieces, t.pieces)
         self.uses.setdefault(id(into), []).extend(self.uses.get(id(t), ()))
         if t.numel * t.bits > into.numel * into.bits:
             into.shape, into.bits, into.spread = t.shape, t.bits, t.spread
@@ -108,13 +107,12 @@ def _end(t: PlannedTile, at: int, loops: tuple[PlannedLoop, ...]) -> int:
 class BufferPlan:
     """Of one program.
 
-    mixed: it has products and vector work. copies: of a tile that a load or a store moves in a loop. alignment: space ->
+    copies: of a tile that a load or a store moves in a loop. copied: buffers in which it has them. alignment: space ->
     bytes. entries: what is one buffer, by first write. pairs: see `levels.py`.
     """
 
-    def __init__(self, x: Expansion, copies: int, alignment: dict[str, int]) -> None:
-        self.x, self.copies, self.alignment = x, copies, alignment
-        self.mixed = x.spaces.has_dot
+    def __init__(self, x: Expansion, copies: int, copied: tuple[str, ...], alignment: dict[str, int]) -> None:
+        self.x, self.copies, self.copied, self.alignment = x, copies, copied, alignment
         self.pairs: set[tuple[int, int]] = set()
         self.merging = BufferMerging(x)
         self._in_place()
@@ -145,13 +143,8 @@ class BufferPlan:
 
     def _slots(self, t: PlannedTile) -> int:
         """4.1 to 4.6: in a loop, of what is loaded or stored; what a loop carries, and tiles from outside, once."""
-        if (
-            not t.loops
-            or not t.moved
-            or t.carried
-            or t.space not in IN_LOOPS
-            or (t.space == UB and self.mixed)
-        ):
+        moved = t.moved or t.space == L0C  # which the fixpipe empties
+        if not t.loops or not moved or t.carried or t.space not in self.copied:
             return 1
         hint = t.loops[-1].op.attrs.get("hints", {}).get("num_stages")
         return max(1, int(hint)) if hint and self.copies > 1 else self.copies

@@ -30,6 +30,7 @@ EXPLICIT = "buffer"
 @dataclass(eq=False)
 class PlannedTile:
     """One buffer. element: its type by name; bits: of one element. slots: how often it is there; asked: by the kernel.
+    pieces: outside of UB, it holds one of so many pieces of its values' rows.
 
     values: of the program, that lie in it. loaded, stored: a load fills it, a store empties it. scalar: scalar code touches
     it. masked: rows of it, or of a tile that it is worked on with, are moved with a mask, so that its axes stay apart.
@@ -46,6 +47,7 @@ class PlannedTile:
     size: int = 0  # bytes of one slot, aligned; 0: not known yet
     slots: int = 1
     asked: int = 1
+    pieces: int = 1
     values: list[Value] = field(default_factory=list)
     loops: tuple[PlannedLoop, ...] = ()
     loaded: bool = False
@@ -114,7 +116,7 @@ def tile_size(t: PlannedTile) -> int:
     if t.space == UB:
         return -(-spread_bits(t.shape, t.bits, t.spread) // 8)
     measure = {L0C: accumulator_bytes, BT: table_bytes}.get(t.space, fractal_bytes)
-    return max((measure(v) for v in t.values), default=0)
+    return max((measure(v) for v in t.values), default=0) // t.pieces
 
 
 def spread_bits(shape: tuple[int, ...], bits: int, spread: frozenset[int]) -> int:

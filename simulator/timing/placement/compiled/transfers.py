@@ -30,7 +30,7 @@ def _loaded(b: StepBuilder, op: Op, r: Value, space: str) -> PlannedTile:
     if r.id not in b.of:
         b.of[r.id] = b.tile(b.shape(r) if space == UB else r.shape, element_of(r), TILE, op, r, space)
     t = b.of[r.id]
-    t.loaded = True
+    t.loaded, t.pieces = True, b.rules.pieces.of_operand(r)
     if r.id in b.rules.blocks.landing:
         t.spread |= {len(t.shape) - 1}
     if space == BT:
@@ -90,7 +90,7 @@ def dot(b: StepBuilder, op: Op) -> None:
     operands = [_operand(b, op, i, v) for i, v in enumerate(op.args[:2]) if v is not None]
     r, start = op.results[0], b.tile_of(op.args[2])
     if r.id in b.spaces.added:
-        acc = b.l0c[r.id] = b.tile(r.shape, "fp32", TILE, op, r, L0C)
+        acc = b.l0c[r.id] = _in_l0c(b, op, r)
         b.step(op, operands, [acc])
         _added(b, op, r, start)
         return
@@ -98,11 +98,17 @@ def dot(b: StepBuilder, op: Op) -> None:
         b.of[r.id] = start
         b.step(op, [*operands, start], [start])
     else:
-        acc = b.of[r.id] if r.id in b.of else b.tile(r.shape, "fp32", TILE, op, r, L0C)
+        acc = b.of[r.id] if r.id in b.of else _in_l0c(b, op, r)
         b.of[r.id] = acc
         b.step(op, [*operands, start], [acc])
     if r.id in b.spaces.copied_to_ub:
         from_l0c(b, op, r)
+
+
+def _in_l0c(b: StepBuilder, op: Op, r: Value) -> PlannedTile:
+    acc = b.tile(r.shape, "fp32", TILE, op, r, L0C)
+    acc.pieces = b.rules.pieces.of_product(op)
+    return acc
 
 
 def _operand(b: StepBuilder, op: Op, i: int, v: Value) -> PlannedTile | None:
@@ -115,7 +121,7 @@ def _operand(b: StepBuilder, op: Op, i: int, v: Value) -> PlannedTile | None:
     t.stored = True
     b.step(op, [t], [])
     staged = b.l1[op.id, i] = b.tile(source.shape, element_of(source), FOR_CUBE, op, source, L1)
-    staged.loaded = True
+    staged.loaded, staged.pieces = True, b.rules.pieces.of_operand(source)
     b.step(op, [], [staged])
     return staged
 
@@ -139,6 +145,6 @@ def from_l0c(b: StepBuilder, op: Op, r: Value) -> None:
 
 
 def _in_ub(b: StepBuilder, op: Op, r: Value) -> PlannedTile:
-    fresh = b.to_ub[r.id] = b.tile(b.shape(r), element_of(r), FROM_CUBE, op, r)
+    fresh = b.to_ub[r.id] = b.tile(b.shape(r, sent=True), element_of(r), FROM_CUBE, op, r)
     fresh.loaded = True
     return fresh

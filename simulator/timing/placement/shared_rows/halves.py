@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from ....ir.program import Op, Value
 from ..layouts import Definitions
 
 
+def part_of(shape: tuple[int, ...], axis: int | None, n: int) -> tuple[int, ...]:
+    """A shape with an n-th of an axis, None for none; what is left over counts to each part."""
+    return shape if axis is None else (*shape[:axis], -(-shape[axis] // n), *shape[axis + 1 :])
+
+
 class Halves:
-    """rows: value -> axis that is halved.
+    """rows: value -> axis that is halved. pieces: value -> axis of which there is an n-th of that then.
 
     Attributes and ids stay; a value of an odd length counts as the larger half.
     """
 
-    def __init__(self, rows: Mapping[int, int]) -> None:
-        self.rows = rows
+    def __init__(
+        self, rows: Mapping[int, int], pieces: Mapping[int, int] = MappingProxyType({}), n: int = 1
+    ) -> None:
+        self.rows, self.pieces, self.n = rows, pieces, n
         self.values: dict[int, Value] = {}
         self.ops: dict[int, Op] = {}
 
     def value(self, v: Value) -> Value:
-        axis = self.rows.get(v.id)
-        if axis is None:
+        if v.id not in self.rows and v.id not in self.pieces:
             return v
         if v.id not in self.values:
-            shape = (*v.shape[:axis], -(-v.shape[axis] // 2), *v.shape[axis + 1 :])
+            shape = part_of(part_of(v.shape, self.rows.get(v.id), 2), self.pieces.get(v.id), self.n)
             half = self.values[v.id] = Value(v.id, v.dtype, shape, v.loc, v.name)
             half.static = v.static
         return self.values[v.id]

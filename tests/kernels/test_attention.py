@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +54,7 @@ def test_every_shape_type_and_mask_is_near_float64(op: str, data: Any) -> None:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("lengths", [(33, 45), (45, 33)])
 def test_torch_has_the_same_values_and_gradients(causal: bool, lengths: tuple[int, int]) -> None:
+    torch = pytest.importorskip("torch")
     s, s_kv = lengths
     q, k, v, dout = (
         torch.from_numpy(x) for x in drawn((1, 4, s, 24), *2 * [(1, 2, s_kv, 24)], (1, 4, s, 24))

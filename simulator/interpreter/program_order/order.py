@@ -92,7 +92,7 @@ def _only_added_to(program: Program, arguments: dict[str, Any], shared: set[int]
 def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
     """Operations that say nothing of where the shared tensors are accessed."""
     names = {n for n, t in arguments.items() if isinstance(t, Tensor) and id(t) in shared}
-    roots = _roots(program)
+    roots = pointer_roots(program)
 
     def matters(op: Op) -> bool:
         pointer = op.operand(0)
@@ -104,7 +104,7 @@ def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -
 
 def _reach_anything(program: Program) -> bool:
     """Whether pointers made of numbers are written through, or read while others are written."""
-    roots = _roots(program)
+    roots = pointer_roots(program)
     rootless = [_what(op) for op, _ in _accesses(program.body, 1) if not roots.get(op.operand(0).id)]
     if not rootless:
         return False
@@ -157,7 +157,7 @@ def _may_see(uses: dict[str, int], dtype: DType) -> bool:
 
 def _uses(program: Program) -> dict[str, dict[str, int]]:
     """How often each parameter is loaded from, stored to, added to, or "both"; twice for what happens in a loop."""
-    roots = _roots(program)
+    roots = pointer_roots(program)
     out: dict[str, dict[str, int]] = {}
     for op, times in _accesses(program.body, 1):
         for name in roots.get(op.operand(0).id, set()):
@@ -189,7 +189,7 @@ def _overlap(a: Tensor, b: Tensor) -> bool:
     )
 
 
-def _roots(program: Program) -> dict[int, set[str]]:
+def pointer_roots(program: Program) -> dict[int, set[str]]:
     """For each pointer value, the parameters it may come from."""
     out: dict[int, set[str]] = {v.id: {n} for n, v in program.params.items() if v.is_pointer}
 

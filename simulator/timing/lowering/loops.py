@@ -26,7 +26,7 @@ from ...ir.program import Op, Region, Value, walk
 from ...precision import dtypes as ty
 from ..costs.transfers import sharers
 from ..placement.slots import Slot
-from ..trace.lanes import IterationLanes, even, ranges_of_trip_counts
+from ..trace.lanes import IterationLanes, IterationRange, even, ranges_of_trip_counts
 from ..trace.scalar_evolution import Forecast, NotAlikeError, after, forecast, grown
 from ..trace.tree import Cut, GlobalAccess, Loop, Slots
 from .loop_state import Counts, Flush, LeftOver
@@ -37,6 +37,9 @@ LANES = 1 << 17  # at most, that are lowered at once
 LEAST_AHEAD = 64  # iterations that are looked at, at least
 PATIENCE = 3  # iterations that are lowered alone, and after them all others
 SAVED = 24  # operations that take about as long as preparing to lower all iterations at once
+LONG = (
+    16  # times the iterations under way: a range whose beginning and end, where one core waits, do not matter
+)
 ELEMENTS = 1 << 24  # of index tiles that have an array of their elements, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
 FORMS = (Affine, Pointers)
@@ -88,6 +91,11 @@ class LoopLowering(Lowering):
         if self.at_once:
             raise NotAlikeError
         parts = ranges_of_trip_counts(trip_counts)
+        if self._stages_are_torn(op, parts):
+            self.alone[op.id] = True
+            out = super().uneven_trip_counts(op, frame, lower, step, trip_counts, carried)
+            del self.alone[op.id]
+            return out
         lanes, total = sum(p.trip_count * len(p.programs) for p in parts), sum(p.trip_count for p in parts)
         if lanes <= LANES and total <= self.steps_left and self._pays(op, total) and not self._is_alone(op):
             all_of_them = IterationLanes(parts)
@@ -96,6 +104,15 @@ class LoopLowering(Lowering):
                 self._all(op, frame, (lower, step), all_of_them, found)
                 return _left(trip_counts, carried, found.start, found.gains)
         return super().uneven_trip_counts(op, frame, lower, step, trip_counts, carried)
+
+    def _stages_are_torn(self, op: Op, parts: list[IterationRange]) -> bool:
+        """Whether ranges of iterations are so short that their stages had better run apart through all of them."""
+        placement = self.plan.placement
+        return (
+            op.id in placement.stages
+            and len(parts) > 1
+            and min(p.trip_count for p in parts) < LONG * placement.tiles
+        )
 
     def _forecast(
         self, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: IterationLanes
@@ -129,6 +146,8 @@ class LoopLowering(Lowering):
 
     def _pays(self, op: Op, trip_count: int) -> bool:
         """Whether lowering them at once is less work than one by one."""
+        if op.id in self.plan.placement.stages:
+            return trip_count > 1
         some = sum(1 for _ in islice(walk(op.regions[0]), SAVED))  # more of them would change nothing
         return trip_count > 1 and (trip_count - 1) * some >= SAVED
 
@@ -264,8 +283,7 @@ class LoopLowering(Lowering):
             return
         stages, recorder = self.plan.stage_of, self.recorder
         for op in region.ops:
-            if op.id in stages:
-                recorder.stage = stages[op.id]
+            recorder.stage = stages.get(op.id, recorder.stage)
             self.handlers[op.kind](op, frame)
             _check_forms(op, frame)
 

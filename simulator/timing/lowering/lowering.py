@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...interpreter.faults import place
-from ...interpreter.state import DataDependentError
+from ...interpreter.state import DataDependentError, Frame
 from ...interpreter.values import Opaque, Pointers
 from ...ir.program import Op, Region, Value
 from ..costs.l2_cache import FirstTouch
@@ -93,6 +93,14 @@ class Lowering(LoweringContext):
             self.record_load(op, pointer, mask)
         self.record_store(op, pointer, mask)
 
+    def region(self, region: Region, frame: Frame) -> None:
+        if not self.plan.stage_of:
+            super().region(region, frame)
+            return
+        for op in region.ops:
+            self.recorder.stage = self.plan.stage_of.get(op.id, self.recorder.stage)
+            self.handlers[op.kind](op, frame)
+
     # -- loops and branches ------------------------------------------------------------------------------------------
 
     def iteration_begins(self, op: Op, number: int) -> None:
@@ -107,7 +115,9 @@ class Lowering(LoweringContext):
         for r, v in zip(op.results, op.args[3 if op.kind == "for" else 0 :], strict=True):
             self.move_into(v, r)
         self.shared.begin(op)
-        self.recorder.loop_begins()
+        placement = self.plan.placement
+        stages = placement.stages.get(op.id)
+        self.recorder.loop_begins(*(placement.tiles, stages.rounds) if stages else ())
 
     def iteration_ends(self, op: Op) -> None:
         """What was not computed in its carried buffer is copied there."""

@@ -36,18 +36,15 @@ def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) 
 
 def _in_stages(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
     """With as many iterations under way as fit."""
-    tiles = choice.tiles if needs.stages else 1
-    while tiles > 1:
+    tiles, refused = choice.tiles if needs.stages else 1, None
+    least = max((x.rounds for x in needs.stages.values()), default=1)
+    while tiles >= max(2, least):
         try:
             return _staged(needs, choice._replace(tiles=tiles), limits, device)
         except BufferOverflowError as e:
             refused, tiles = e, tiles // 2
     found = _with_fewer(needs, choice._replace(tiles=1), limits, device)
-    return (
-        found._replace(notes=(*found.notes, _in_turn(refused)))
-        if needs.stages and choice.tiles > 1
-        else found
-    )
+    return found if refused is None else found._replace(notes=(*found.notes, _in_turn(refused)))
 
 
 def _staged(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
@@ -59,7 +56,8 @@ def _staged(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placem
         except BufferOverflowError as e:
             refused = e
         else:
-            return found._replace(stages=needs.stages, tiles=choice.tiles)
+            note = f"{choice.tiles} iterations of a loop are under way between Cube and Vector (set_workspace_multibuffer)"
+            return found._replace(stages=needs.stages, tiles=choice.tiles, notes=(*found.notes, note))
     raise refused
 
 

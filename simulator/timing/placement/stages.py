@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...interpreter.program_order.order import directions
+from ...interpreter.program_order.order import pointer_roots
 from ...ir.program import Op, Value, walk
 from .accumulator_inits import BT
 from .memory_spaces import L0C, L1, UB, MemorySpaces
@@ -31,12 +31,16 @@ class Stages(NamedTuple):
     kept: frozenset[int]
     spans: dict[int, tuple[int, int]]
 
+    @property
+    def rounds(self) -> int:
+        """Ways to the other core and back."""
+        return max(self.of_op.values()) // 2 + 1
+
 
 def find_stages(spaces: MemorySpaces) -> dict[int, Stages]:
     """The loops whose stages may run apart, by their operation."""
     program = spaces.program
-    apart = spaces.has_dot and spaces.fixpipe and not program.split_builtins
-    if not apart or "in out" in directions(program).values():
+    if not (spaces.has_dot and spaces.fixpipe) or program.split_builtins:
         return {}
     found = ((op.id, _Body(spaces, op).stages()) for op in program.of_kind("for"))
     return {loop: stages for loop, stages in found if stages is not None}
@@ -61,7 +65,7 @@ class _Body:
 
     def stages(self) -> Stages | None:
         """None where a stage would need what a later one makes."""
-        if not self._known_sides():
+        if not self._known_sides() or self._may_meet():
             return None
         edges, carried = self._edges()
         if not self._settled([*edges, *carried]) or any(self._apart(e) != e.gap for e in carried):
@@ -81,6 +85,14 @@ class _Body:
             self.stage[op.id] = 0
             self.made.update((r.id, op) for r in op.results)
         return all(y.id in self.made or y is a for a, y in self._carried())
+
+    def _may_meet(self) -> bool:
+        """Whether the body loads from a tensor that it stores to."""
+        roots, used = pointer_roots(self.spaces.program), {True: set[str](), False: set[str]()}
+        for op in (o for top in self.region.ops for o in _all(top)):
+            if op.kind in ("load", "store", "atomic"):
+                used[op.kind == "load"] |= roots.get(op.operand(0).id, {""})
+        return not used[True].isdisjoint(used[False])
 
     def _side(self, op: Op) -> str | None:
         """Which core executes an operation."""

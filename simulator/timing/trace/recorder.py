@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .builder import TraceBuilder
+from .held import Held
 from .tree import BOTH, FIRST, Instruction, Loop, Slots
 
 
@@ -27,6 +29,7 @@ class Recorder:
         self.core: int | None = None
         self.body: list[Any] | None = None
         self.stage = 0  # of the body around that runs in stages
+        self.held: Held | None = None  # records of such a loop, where its iterations come one by one
 
     def cores(self, pipe: int) -> Slots:
         """The Vector cores that have a record of a pipe."""
@@ -46,9 +49,16 @@ class Recorder:
         if self.body is not None:
             self.body.append(x._replace(stage=self.stage) if self.stage else x)
         elif self.builder.pair is None and x.same_in_all:
-            self.builder.same(x, active)
+            self._make(self.builder.same, x, active)
         else:
-            self.builder.take([x], active, self.each)
+            self._make(self.builder.take, [x], active, self.each)
+
+    def _make(self, make: Callable[..., None], *arguments: Any) -> None:
+        """Now, or when the stage has its turn."""
+        if self.held is None:
+            make(*arguments)
+        else:
+            self.held.put(self.stage, make, *arguments)
 
     def add_fixed(
         self,
@@ -67,7 +77,11 @@ class Recorder:
             if pipe in self.drains:
                 reads = (*reads, self.drains[pipe])
             slots = reads, writes, clobbers
-            self.builder.fixed(pipe, line, occupancy, latency, -1, 0.0, instructions, slots, active)
+            numbers = pipe, line, occupancy, latency, -1, 0.0, instructions
+            if self.held is None:
+                self.builder.fixed(*numbers, slots, active)
+            else:
+                self.held.put(self.stage, self.builder.fixed, *numbers, slots, active)
         else:
             self.add(
                 Instruction(pipe, line, occupancy, latency, -1, 0, instructions, reads, writes, clobbers),
@@ -76,22 +90,49 @@ class Recorder:
 
     def take(self, loop: Loop, active: np.ndarray | None) -> None:
         """Append a loop of lanes."""
-        if self.body is None:
+        if self.body is not None:
+            self.body.append(loop)
+            return
+        if (
+            self.held is not None and loop.ahead > 1
+        ):  # iterations of the loop itself, which come after those that wait
+            self.held.finish()
             self.builder.take([loop], active, self.each)
         else:
-            self.body.append(loop)
+            self._make(self.builder.take, [loop], active, self.each)
 
     # -- loops whose iterations come one by one ----------------------------------------------------------------------
 
-    def loop_begins(self) -> None:
-        if self.body is None:
-            self.builder.repeats.begin()
+    def loop_begins(self, ahead: int = 1, rounds: int = 1) -> None:
+        """ahead, rounds: of a loop whose stages run apart, see `Held`."""
+        if self.body is not None:
+            return
+        if self.held is not None:
+            self.held.inner += 1
+            return
+        self.builder.repeats.begin()
+        if ahead > 1:
+            self.held = Held(ahead, rounds, self._iteration_made)
 
     def iteration_ends(self) -> None:
-        if self.body is None:
-            self.builder.repeats.next()
-            self.builder.settle_if_many()
+        if self.body is not None:
+            return
+        if self.held is None:
+            self._iteration_made()
+        elif not self.held.inner:
+            self.held.next()
 
     def loop_ends(self) -> None:
-        if self.body is None:
-            self.builder.repeats.end()
+        if self.body is not None:
+            return
+        if self.held is not None and self.held.inner:
+            self.held.inner -= 1
+            return
+        if self.held is not None:
+            self.held.finish()
+            self.held, self.stage = None, 0
+        self.builder.repeats.end()
+
+    def _iteration_made(self) -> None:
+        self.builder.repeats.next()
+        self.builder.settle_if_many()

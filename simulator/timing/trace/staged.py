@@ -1,22 +1,22 @@
 """Loops whose stages run some iterations ahead of each other, as code of a trace.
 
-for i in range(10): first(i); second(i), with four iterations ahead, becomes
+Two stages, to the other core and back, are a round. With four iterations under way and two rounds, a chunk is two
+iterations. It has its second round when the next chunk has had its first, so that both cores have work while tiles are on
+their way:
 
-    for c in range(2):
-        for k in range(4): first(4 c + k)
-        for k in range(4): second(4 c + k)
-    for k in range(2): first(8 + k)
-    for k in range(2): second(8 + k)
+    for c in range(chunks + 1):
+        for k in range(2): first(2 c + k)                 # but in the last step
+        for k in range(2): second(2 c + k)
+        for k in range(2): third(2 (c - 1) + k)           # but in the first step
+        for k in range(2): fourth(2 (c - 1) + k)
 
-Two stages, to the other core and back, are a round. A loop with more than one keeps both cores at work: while tiles of one
-chunk are with the other core in their second round, the next chunk has its first one. Chunks are as much smaller, so that no
-more tiles are under way.
+Steps that are alike become a loop. The last chunk may be shorter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from .repeats import Repeats
 from .tree import Loop
@@ -70,37 +70,44 @@ def staged(
     outside: int,
 ) -> list[int]:
     """Code of a loop. stages: number -> the code of each in one iteration. number: of an instruction, by its key."""
-    change = _Change(repeats, number, dict(loop.gains), outside)
-    rounds = max(stages, default=0) // 2 + 1
-    size = loop.ahead // rounds
-    if size and loop.trip_count // size >= rounds:
-        return _in_rounds(change, stages, loop, rounds, size)
-    chunks, left = divmod(loop.trip_count, loop.ahead)
-    every = _Part(change, tuple(sorted(loop.gains.items(), key=str)))
-    order = [(codes, 0) for _, codes in sorted(stages.items())]
-    out = every.chunks(order, chunks, loop.ahead)
-    return out + every.one_by_one([(c, chunks * loop.ahead) for c, _ in order], left)
-
-
-def _in_rounds(
-    change: _Change, stages: Mapping[int, tuple[int, ...]], loop: Loop, rounds: int, size: int
-) -> list[int]:
-    """Two stages make a round, there and back. A chunk begins its second round when the next chunk has done its first."""
+    every = _Part(
+        _Change(repeats, number, dict(loop.gains), outside), tuple(sorted(loop.gains.items(), key=str))
+    )
+    rounds = rounds_of(stages)
+    size = chunk_of(loop.ahead, rounds)
     chunks, left = divmod(loop.trip_count, size)
-    every = _Part(change, tuple(sorted(loop.gains.items(), key=str)))
+    sizes = [size] * chunks + [left] * (left > 0)
 
-    def at(step: int) -> list[tuple[tuple[int, ...], int]]:
-        """What a step consists of, and the first iteration of each part."""
+    def at(step: int) -> list[Stage]:
         parts = ((codes, step - k // 2) for k, codes in sorted(stages.items()))
-        return [(codes, chunk * size) for codes, chunk in parts if 0 <= chunk < chunks]
+        return [Stage(codes, c * size, sizes[c]) for codes, c in parts if 0 <= c < len(sizes)]
 
+    alike = range(rounds - 1, max(chunks, rounds - 1))  # steps in which all stages have a whole chunk
     out: list[int] = []
-    for step in range(rounds - 1):
-        out += every.one_by_one(at(step), size)
-    out += every.chunks(at(rounds - 1), chunks - rounds + 1, size)
-    for step in range(chunks, chunks + rounds - 1):
-        out += every.one_by_one(at(step), size)
-    return out + every.one_by_one([(codes, chunks * size) for _, codes in sorted(stages.items())], left)
+    for step in range(len(sizes) + rounds - 1):
+        if step not in alike:
+            out += every.once(at(step))
+        elif step == alike[0]:
+            out += every.again(at(step), len(alike), size)
+    return out
+
+
+def rounds_of(stages: Iterable[int]) -> int:
+    """Two stages make a round, to the other core and back."""
+    return max(stages, default=0) // 2 + 1
+
+
+def chunk_of(ahead: int, rounds: int) -> int:
+    """Iterations of a stage before the next one runs, where so many are under way in all."""
+    return max(1, ahead // rounds)
+
+
+class Stage(NamedTuple):
+    """The code of a stage for some iterations."""
+
+    codes: tuple[int, ...]
+    first: int
+    times: int
 
 
 class _Part:
@@ -109,23 +116,20 @@ class _Part:
     def __init__(self, change: _Change, gains: tuple[tuple[Any, int], ...]) -> None:
         self.change, self.gains = change, gains
 
-    def one_by_one(self, stages: Sequence[tuple[tuple[int, ...], int]], times: int) -> list[int]:
-        """So many iterations of each, the first one as given."""
-        return self._loops(stages, times, lambda key: key) if times else []
+    def once(self, stages: Sequence[Stage]) -> list[int]:
+        return self._loops(stages, lambda key: key)
 
-    def chunks(self, stages: Sequence[tuple[tuple[int, ...], int]], count: int, size: int) -> list[int]:
-        """The same again for the chunks that follow, `count` in all."""
-        if count <= 1:
-            return self.one_by_one(stages, size * count)
-        body = self._loops(stages, size, lambda key: self.change.in_chunks(key, size))
+    def again(self, stages: Sequence[Stage], count: int, size: int) -> list[int]:
+        """The same for the chunks that follow, `count` in all."""
+        if count == 1:
+            return self.once(stages)
+        body = self._loops(stages, lambda key: self.change.in_chunks(key, size))
         gains = tuple((c, size * by) for c, by in self.gains)
         return [self.change.repeats.loop(count, tuple(body), gains)]
 
-    def _loops(
-        self, stages: Sequence[tuple[tuple[int, ...], int]], times: int, key: Callable[[Key], Key]
-    ) -> list[int]:
+    def _loops(self, stages: Sequence[Stage], key: Callable[[Key], Key]) -> list[int]:
         change, out = self.change, []
-        for codes, first in stages:
+        for codes, first, times in stages:
 
             def moved(old: Key, first: int = first) -> Key:
                 return key(change.later(old, first) if first else old)

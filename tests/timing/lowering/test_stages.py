@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -116,3 +116,43 @@ def test_rows_of_numbers_follow_their_iterations(trips: int, ahead: int, stages:
         size = ahead // 2
         chunks = trips // size
         assert all(place[0, k * size] < place[2, (k - 1) * size] for k in range(1, chunks))
+
+
+@sim.jit
+def two_products_each(a, b, c, out, counts, first, step, LOADED: tl.constexpr):
+    """As `two_products`, with trip counts of each program."""
+    i = tl.arange(0, 32)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    total = tl.zeros((32, 32), tl.float32)
+    left = tl.load(a + i)
+    n = tl.load(counts + tl.program_id(0)) if LOADED else first + step * tl.program_id(0)
+    for k in range(n):
+        p = tl.exp(tl.dot(left, tl.load(b + k * 1024 + i)))
+        total += tl.dot(p.to(tl.float16), tl.load(c + k * 1024 + i))
+    tl.store(out + tl.program_id(0) * 1024 + i, total)
+
+
+def each(first: int, step: int, programs: int = 8, loaded: bool = False) -> Any:
+    longest = first + step * (programs - 1)
+    one, many = np.zeros((32, 32), np.float16), np.zeros((longest, 32, 32), np.float16)
+    counts = (
+        np.arange(first, longest + 1, step or 1, np.int32) if step else np.full(programs, first, np.int32)
+    )
+    out = np.zeros((programs, 32, 32), np.float32)
+    with sim.device("ascend910b2", compiler="ascendc"):
+        return two_products_each[(programs,)](one, many, many, out, counts, first, step, LOADED=loaded)
+
+
+@given(first=st.integers(1, 30), step=st.integers(0, 3))
+@settings(max_examples=12, deadline=None)
+def test_trip_counts_of_their_own_take_no_longer_than_the_longest_for_all(first: int, step: int) -> None:
+    assert each(first, step).cycles <= 1.02 * each(first + 7 * step, 0).cycles
+
+
+def test_one_iteration_more_takes_longer() -> None:
+    times = [each(n, 0, 1).cycles for n in range(1, 14)]
+    assert times == sorted(times)
+    assert times[-1] < 0.6 * 13 * times[0]
+
+
+def test_it_does_not_matter_how_a_trip_count_becomes_known() -> None:
+    assert each(16, 0, loaded=True).cycles == pytest.approx(each(16, 0).cycles, rel=0.1)

@@ -332,13 +332,14 @@ def make_table(*columns: tuple[str, int]) -> Table:
     return table
 
 
-def folding(*columns: tuple[str, int]) -> Table:
-    """Columns likewise, whose cells fold; width 0 is what the page has left."""
+def folding(*columns: tuple[str, int | None]) -> Table:
+    """Columns likewise, whose cells fold; width 0 is what the page has left, None that of the longest cell, if there is
+    room."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    taken = sum(width + 1 for _, width in columns)
+    taken = sum((width or 0) + 1 for _, width in columns)
     for title, width in columns:
         side: Any = "right" if title.startswith(">") else "left"
-        room = width or PAGE_WIDTH - taken
+        room = PAGE_WIDTH - taken if width == 0 else width
         table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
     return table
 

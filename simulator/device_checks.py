@@ -50,7 +50,10 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tile_mix_cube_loop": (lambda x: _integer(x, 1), "a number of pieces, an integer from 1"),
     "bind_sub_block": (lambda x: isinstance(x, bool), "True or False"),
     "multibuffer_l0c": (lambda x: x is None or isinstance(x, bool), "True, False or None"),
-    "mixed_copies": (lambda x: x in MIXED_COPIES, " or ".join(map(repr, MIXED_COPIES))),
+    "mixed_copies": (
+        lambda x: isinstance(x, str) and x in MIXED_COPIES,
+        " or ".join(map(repr, MIXED_COPIES)),
+    ),
     "single_in": (
         lambda x: isinstance(x, tuple) and set(x) <= set(COPIED),
         f"a tuple of names out of {', '.join(COPIED)}",
@@ -76,7 +79,12 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def check_options(device: Any) -> None:
     """Raise `UsageError` for the first option of a `Device` that breaks its rule."""
-    for name, (legal, rule) in RULES.items():
-        given = getattr(device, name)
-        if not legal(given):
-            raise UsageError(f"{name} must be {rule}, got {given!r}")
+    for name in RULES:
+        check_option(name, getattr(device, name))
+
+
+def check_option(option: str, given: Any, name: str = "") -> None:
+    """Raise `UsageError` if a value breaks the rule of an option. name: as the user wrote it, if not as the option."""
+    legal, rule = RULES[option]
+    if not legal(given):
+        raise UsageError(f"{name or option} must be {rule}, got {given!r}")

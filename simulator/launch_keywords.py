@@ -2,7 +2,7 @@
 
 Those that the engine can model change the device of the launch; the others are accepted and named in the record, the ones
 that change time or buffers on the device with the reason why they change nothing here. A keyword that is in no list is
-refused, as a misspelt argument would be.
+refused, as a misspelt argument would be; so is a value of the wrong kind, in the words of the keyword.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .device import TRITON_ASCEND, Device
-from .device_checks import COPIED, MIXED_COPIES
+from .device_checks import COPIED, check_option
 from .errors import UsageError
 
 Change = Callable[[Device, Any], Device]
@@ -22,10 +22,10 @@ def _multibuffer(device: Device, x: Any) -> Device:
     return replace(device, multibuffer=(2 if x else 1) if isinstance(x, bool) else x)
 
 
-def _one_of(name: str, x: Any, allowed: tuple[str, ...]) -> str:
-    if x not in allowed:
+def _one_of(name: str, x: Any, allowed: tuple[Any, ...]) -> Any:
+    if type(x) is not type(allowed[0]) or x not in allowed:
         raise UsageError(f"{name} must be {' or '.join(map(repr, allowed))}, got {x!r}")
-    return str(x)
+    return x
 
 
 def _limit_of_local_buffer(device: Device, x: Any) -> Device:
@@ -33,47 +33,60 @@ def _limit_of_local_buffer(device: Device, x: Any) -> Device:
     return replace(device, multibuffer_l0c=limit == "no-limit")
 
 
-def _limit_of_mixed(name: str) -> Change:
-    return lambda device, x: replace(device, mixed_copies=_one_of(name, x, tuple(MIXED_COPIES)))
+def _given(name: str, field: str) -> Change:
+    """The keyword is a field of the device, and has its rule."""
+
+    def change(device: Device, x: Any) -> Device:
+        check_option(field, x, name)
+        return replace(device, **{field: x})
+
+    return change
 
 
 def _single(space: str) -> Change:
-    return lambda device, x: replace(device, single_in=(*device.single_in, space)) if x else device
+    name = f"disable_multi_buffer_on_{space.lower()}"
+
+    def change(device: Device, x: Any) -> Device:
+        alone = _one_of(name, x, (True, False))
+        return replace(device, single_in=(*device.single_in, space)) if alone else device
+
+    return change
 
 
-def _given(field: str) -> Change:
-    return lambda device, x: replace(device, **{field: x})
-
-
-def _switch(field: str) -> Change:
-    return lambda device, x: _given(field)(device, bool(x))
-
-
+WORKSPACE = "set_workspace_multibuffer"
+_FIELDS = {
+    "unit_flag": "unit_flag",
+    "compiler": "compiler",
+    "compiler_version": "compiler_version",
+    "enable_auto_bind_sub_block": "bind_sub_block",
+    WORKSPACE: "workspace_copies",
+}
+# Of code that the vendor's compiler makes.
+_COMPILER_FIELDS = {
+    "limit_auto_multi_buffer_buffer": "mixed_copies",
+    "limit_mix_auto_multi_buffer_buffer": "mixed_copies",
+    "limit_auto_multi_buffer_only_for_local_buffer": "local_copies_only",
+    "tile_mix_vector_loop": "tile_mix_vector_loop",
+    "tile_mix_cube_loop": "tile_mix_cube_loop",
+}
 MODELLED: dict[str, Change] = {
     "multibuffer": _multibuffer,
     "limit_auto_multi_buffer_of_local_buffer": _limit_of_local_buffer,
-    "unit_flag": _switch("unit_flag"),
-    "compiler": _given("compiler"),
-    "compiler_version": _given("compiler_version"),
-    "enable_auto_bind_sub_block": _switch("bind_sub_block"),
-    "set_workspace_multibuffer": _given("workspace_copies"),
+    **{name: _given(name, field) for name, field in _FIELDS.items()},
 }
-# Of code that the vendor's compiler makes.
 OF_THE_COMPILER: dict[str, Change] = {
-    **{
-        name: _limit_of_mixed(name)
-        for name in ("limit_auto_multi_buffer_buffer", "limit_mix_auto_multi_buffer_buffer")
-    },
+    **{name: _given(name, field) for name, field in _COMPILER_FIELDS.items()},
     **{f"disable_multi_buffer_on_{space.lower()}": _single(space) for space in COPIED},
-    "limit_auto_multi_buffer_only_for_local_buffer": _switch("local_copies_only"),
-    "tile_mix_vector_loop": _given("tile_mix_vector_loop"),
-    "tile_mix_cube_loop": _given("tile_mix_cube_loop"),
 }
 # Options of the Ascend compiler that change time or buffer use there: why they change nothing here.
 ASSUMED_AWAY = {
     "enable_ubuf_saving": "a tile's UB is always free for others after its last use",
     "enable_hivm_auto_cv_balance": "Cube and Vector work is not moved between cores",
 }
+PLACES_ONLY = (
+    "so many places in global memory for a tile that passes between Cube and Vector cores, and nothing else; within an "
+    "iteration of triton-ascend's code Cube and Vector work keep the order of the kernel, so that often no time changes"
+)
 # Options that have no counterpart in this machine at all.
 _NAMES = """
     num_warps num_stages num_ctas maxnreg debug enable_fp_fusion waves_per_eu matrix_instr_nonkdim kpack cluster_dims
@@ -117,8 +130,19 @@ def _messages(given: dict[str, Any], device: Device) -> Iterator[str]:
     if plain:
         yield f"no effect in the model: launch keyword{'s' * (len(plain) > 1)} {', '.join(plain)}"
     for k, x in given.items():
-        why = ASSUMED_AWAY.get(k)
-        if k in OF_THE_COMPILER and device.author != TRITON_ASCEND:
-            why = "an author of Ascend C makes the code, not the vendor's compiler"
-        if why:
+        if x is None:
+            continue
+        if why := _why_not(k, device):
             yield f"no effect in the model: launch keyword {k}={x}, because {why}"
+        elif k == WORKSPACE and device.author == TRITON_ASCEND:
+            yield f"launch keyword {k}={x}: {PLACES_ONLY}"
+
+
+def _why_not(keyword: str, device: Device) -> str | None:
+    """Why a keyword changes nothing; None where it may change something, or has no words of its own."""
+    compiled = device.author == TRITON_ASCEND
+    if not compiled and (keyword in OF_THE_COMPILER or keyword == "compiler_version"):
+        return "an author of Ascend C makes the code, not the vendor's compiler"
+    if keyword == WORKSPACE and compiled and device.local_copies_only:
+        return "limit_auto_multi_buffer_only_for_local_buffer leaves one place in global memory"
+    return ASSUMED_AWAY.get(keyword)

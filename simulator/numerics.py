@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
@@ -94,8 +95,20 @@ def _fp16_accumulator(device: Device) -> bool:
     return True
 
 
+# Fields of a device that are told in their own words, or that neither times nor values depend on.
+_TOLD = {"product", "compiler", "compiler_version", "multibuffer", "cube_math_type", "accumulate", "numerics"}
+_TOLD |= {"hf32_round", "atomic_seed", "values", "time", "explain", "details", "timeline", "step_limit"}
+
+
+def _unusual(device: Device) -> dict[str, Any]:
+    """Further choices of the user that a run's numbers depend on; what is not there is as usual."""
+    rest = [f for f in fields(device) if f.name not in _TOLD]
+    given = {f.name: getattr(device, f.name) for f in rest if getattr(device, f.name) != f.default}
+    return {name: list(x) if isinstance(x, tuple) else x for name, x in given.items()}
+
+
 def options(device: Device) -> dict[str, Any]:
-    """The choices that the numbers of a run depend on."""
+    """The choices that the numbers of a run depend on: the main ones always, others where they are not as usual."""
     return {
         "compiler": asked_for(device, TRITON_ASCEND),
         "multibuffer": device.multibuffer,
@@ -103,6 +116,7 @@ def options(device: Device) -> dict[str, Any]:
         "accumulate": device.accumulate,
         **stated(device),
         "atomic_order": _atomic_order(device.atomic_seed),
+        **_unusual(device),
     }
 
 

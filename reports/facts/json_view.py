@@ -65,7 +65,11 @@ def _launch(x: Launch) -> dict[str, Any]:
 def _buffer(b: Buffer) -> dict[str, Any]:
     peak = [picked(v, "name file line shape dtype bytes copies why") for v in b.peak]
     sizes = {"peak_bytes": b.peak_bytes, "placed_bytes": b.used_bytes}
-    bits = {"peak_bits": 8 * b.peak_bytes, "capacity_bits": 8 * b.capacity_bytes}
+    bits = {
+        "peak_bits": 8 * b.peak_bytes,
+        "placed_bits": 8 * b.used_bytes,
+        "capacity_bits": 8 * b.capacity_bytes,
+    }
     more = {"holes_bytes": holes_bytes(b), "peak": peak, "freed_bytes": b.freed}
     return sizes | {"capacity_bytes": b.capacity_bytes} | bits | more
 

@@ -140,6 +140,17 @@ def bits_text(buffer: Buffer) -> str:
     return f"{texts.count(8 * buffer.peak_bytes)} of {texts.count(8 * buffer.capacity_bytes)} bits"
 
 
+def allocated_text(buffer: Buffer) -> str:
+    """The figure that the vendor's compiler prints, where the need is another one: its memory planner tells the highest
+    address of the plan, and values lie side by side where there is room. Empty where both are one."""
+    if buffer.used_bytes == buffer.peak_bytes:
+        return ""
+    return (
+        f"{texts.count(8 * buffer.used_bytes)} bits are allocated, as values lie side by side where there is room; "
+        f"what has to fit is {texts.count(8 * buffer.peak_bytes)}"
+    )
+
+
 def holes_bytes(buffer: Buffer) -> int:
     """What the plan needs beyond the values at the peak, as these cannot lie closer; 0 where nobody told the values."""
     return max(0, buffer.peak_bytes - buffer.alive_bytes) if buffer.peak else 0

@@ -10,6 +10,7 @@ from ..facts.charts import Scale, spread
 from ..facts.launch_figures import (
     UnitRoofline,
     alive_at_peak,
+    allocated_text,
     bits_text,
     freed_text,
     holes_bytes,
@@ -76,6 +77,7 @@ def buffers(launch: Launch) -> Markup:
     shown = [(n, b, occupancy_chart(launch, n, b), alive_at_peak(b)) for n, b in used]
     words = {
         "bits": bits_text,
+        "allocated": allocated_text,
         "why": why_text,
         "made_at": made_at,
         "holes": holes_bytes,

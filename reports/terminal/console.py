@@ -1,6 +1,7 @@
 """Where output goes: pages to standard output, everything else to standard error.
 
-A page is 80 columns wide, on any terminal. Colours and styles are for terminals only, and not with NO_COLOR.
+A page is 80 columns wide, on any terminal; only a table of long names takes what a wider one (or COLUMNS) has. Colours and
+styles are for terminals only, and not with NO_COLOR.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from shutil import get_terminal_size
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,9 +33,11 @@ def make_console(file: IO[str]) -> Console:
     return console
 
 
-def show(page: RenderableType) -> None:
-    """Print a page on standard output; no line ends in spaces."""
+def show(page: RenderableType, wide: bool = False) -> None:
+    """Print a page on standard output; no line ends in spaces. wide: with all columns of the terminal, if it has more."""
     console = make_console(sys.stdout)
+    if wide:
+        console.width = max(PAGE_WIDTH, get_terminal_size((PAGE_WIDTH, 24)).columns)
     with console.capture() as captured:
         console.print(page)
     for line in captured.get().splitlines():

@@ -20,7 +20,15 @@ from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
-from ..facts.launch_figures import alive_at_peak, bits_text, freed_text, holes_bytes, made_at, why_text
+from ..facts.launch_figures import (
+    alive_at_peak,
+    allocated_text,
+    bits_text,
+    freed_text,
+    holes_bytes,
+    made_at,
+    why_text,
+)
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 
@@ -199,12 +207,9 @@ def buffers(run: Run) -> Block:
             add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
         if holes := holes_bytes(buffer):
             add_row(table, "  between and above them", texts.kib(holes), "hole", "", style="dim")
-    freed = [
-        _hanging(f"{clean(n, 12)} would need {text}", "dim")
-        for n, b in used.items()
-        if (text := freed_text(b))
-    ]
-    return [Text(), table, *freed]
+    said = [(n, ":", allocated_text(b)) for n, b in used.items()]
+    said += [(n, " would need", freed_text(b)) for n, b in used.items()]
+    return [Text(), table, *(_hanging(f"{clean(n, 12)}{verb} {x}", "dim") for n, verb, x in said if x)]
 
 
 def _fill(buffer: Buffer) -> float:
@@ -327,13 +332,14 @@ def make_table(*columns: tuple[str, int]) -> Table:
     return table
 
 
-def folding(*columns: tuple[str, int]) -> Table:
-    """Columns likewise, whose cells fold; width 0 is what the page has left."""
+def folding(*columns: tuple[str, int | None]) -> Table:
+    """Columns likewise, whose cells fold; width 0 is what the page has left, None that of the longest cell, if there is
+    room."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    taken = sum(width + 1 for _, width in columns)
+    taken = sum((width or 0) + 1 for _, width in columns)
     for title, width in columns:
         side: Any = "right" if title.startswith(">") else "left"
-        room = width or PAGE_WIDTH - taken
+        room = PAGE_WIDTH - taken if width == 0 else width
         table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
     return table
 

@@ -104,8 +104,10 @@ def _told(result: Result) -> tuple[str, ...]:
 
 
 def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
-    figures = ((">measured", 9), (">predicted", 9), (">error", 7), (">bound", 9), (">its error", 9))
-    table = folding(("id", 24), *figures, ("notes", 5))
+    names = ("id", ">measured", ">predicted", ">error", ">bound", ">its error", "notes")
+    table = folding(
+        *((name, None) for name in names)
+    )  # as wide as they are: ids, the longest, fold last of all
     for r in results:
         row = r.row
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"

@@ -9,8 +9,9 @@ VARIABLE = "ENABLE_PRINT_UB_BITS"
 
 
 class KernelMetadata(NamedTuple):
-    """name, kernel_name: of the kernel. required_ub_bits: what it takes of UB, if `ENABLE_PRINT_UB_BITS` asks for it
-    (third_party/ascend/backend/compiler.py of Triton-Ascend), else 0; always 0 for code that its compiler did not make."""
+    """name, kernel_name: of the kernel. required_ub_bits: the highest address of UB that is allocated, if
+    `ENABLE_PRINT_UB_BITS` asks for it (third_party/ascend/backend/compiler.py of Triton-Ascend), else 0; always 0 for code
+    that its compiler did not make."""
 
     name: str
     kernel_name: str

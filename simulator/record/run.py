@@ -294,7 +294,8 @@ class Launch:
 class Run(ShownRecord):
     """One run. `launches` is empty when only values were asked for; `errors` when only time was.
 
-    product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on.
+    product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on;
+    of those that are seldom made (`l0_tile`, `unit_flag`, `tile_mix_cube_loop`, ...) the unusual ones.
     changes: change of one knob of an operator ("rows 1 -> 2") -> time in us with it, best first; empty unless asked for.
     outputs are not saved.
     """

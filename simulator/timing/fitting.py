@@ -24,7 +24,8 @@ from .placement.layouts import Definitions
 from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
 from .placement.needs import Needs
 from .placement.strides import block_by_block
-from .sizes_that_fit import sizes_that_fit
+from .sizes_of_data import has_masks, to_divide, with_length
+from .sizes_that_fit import divisors_that_fit, sizes_that_fit
 
 MAX_PLACEMENTS = 16  # kept for one program
 
@@ -155,19 +156,25 @@ def _banks(product: Product) -> tuple[int, int] | None:
 
 
 def _advice(call: Call) -> str:
-    """Changes with which the kernel fits, one at a time, each tried."""
-    advice = [
-        f"{name} = {_either(sizes)} (now {x})"
-        for name, x in call.constants.items()
-        if isinstance(x, int) and not isinstance(x, bool) and x > 1
-        if (sizes := sizes_that_fit(x, lambda n, name=name: _fits(call, {name: n})))  # type: ignore[misc]
-    ]
-    advice += [f"{change} (then this size fits)" for change in _other_ways(call)]
+    """Changes with which the kernel fits, one at a time, each tried; those that may change the problem come last."""
+    sizes: list[str] = []
+    of_data: list[str] = []
+    for name, x in call.constants.items():
+        if isinstance(x, int) and not isinstance(x, bool) and x > 1 and (found := _sizes(call, name, x)):
+            data = with_length(call, x)
+            why = f", a length of {data[0]}: only if the kernel takes it in parts" if data else ""
+            (of_data if data else sizes).append(f"{name} = {' or '.join(map(str, found))} (now {x}{why})")
+    ways = [f"{change} (then this size fits)" for change in _other_ways(call)]
+    advice = [*sizes, *ways, *of_data]
     return f"Tried, and fits: {'; or '.join(advice)}." if advice else "No size that was tried fits."
 
 
-def _either(sizes: list[int]) -> str:
-    return " or ".join(map(str, sizes))
+def _sizes(call: Call, name: str, now: int) -> list[int]:
+    """Of a kernel without masks only sizes that divide all that the size divides now."""
+    whole = 0 if has_masks(call) else to_divide(call, name)
+    if whole:
+        return divisors_that_fit(now, whole, lambda n: _fits(call, {name: n}))
+    return sizes_that_fit(now, lambda n: _fits(call, {name: n}))
 
 
 def _other_ways(call: Call) -> Iterator[str]:

@@ -6,6 +6,7 @@ with the size in jumps. So a size fits only if it was tried, and none says anyth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 MOST_TRIED = 12  # powers of two
@@ -24,6 +25,22 @@ def sizes_that_fit(now: int, fits: Callable[[int], bool], low: int = 1) -> list[
     between = (below * q // 4 for q in QUARTERS)
     more = next((n for n in between if below < n < now and fits(n)), None)
     return [below] if more is None else [below, more]
+
+
+def divisors_that_fit(now: int, whole: int, fits: Callable[[int], bool]) -> list[int]:
+    """The largest divisor of `whole` below `now` that fits, of the largest that are tried, after the power of two below it
+    where that divides and fits, too."""
+    found = next((n for n in _divisors_below(now, whole)[:MOST_TRIED] if fits(n)), 0)
+    power = 1 << max(0, found.bit_length() - 1)
+    if found and power != found and whole % power == 0 and fits(power):
+        return [power, found]
+    return [found] if found else []
+
+
+def _divisors_below(now: int, whole: int) -> list[int]:
+    """The largest first."""
+    small = [n for n in range(1, math.isqrt(whole) + 1) if whole % n == 0]
+    return sorted({d for n in small for d in (n, whole // n) if d < now}, reverse=True)
 
 
 def _powers_below(now: int, low: int) -> Iterator[int]:

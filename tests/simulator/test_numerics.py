@@ -1,11 +1,14 @@
 """Choices of the units: each changes what it says, is named in the run, and a wrong one is refused."""
 
+import json
+
 import numpy as np
 import pytest
 
 from ascendtile import simulator as sim
 from ascendtile.simulator import language as tl
 from ascendtile.simulator.language.extra.cann import extension as al
+from ascendtile.simulator.numerics import options
 from ascendtile.simulator.precision.numeric_switches import SWITCHES
 
 
@@ -123,3 +126,33 @@ def test_modes_that_only_the_host_library_carries_out_are_reported():
         run = dot([1.0])[1]
     assert any("USE_FP16 has no effect on a kernel of your own" in w for w in run.warnings)
     assert not any("cube_math_type" in w for w in dot([1.0])[1].warnings)
+
+
+OTHER = {
+    "cube_math_type": "USE_HF32", "compiler": "ascendc", "compiler_version": "8.5", "bind_sub_block": False,
+    "multibuffer": 1, "multibuffer_l0c": True, "mixed_copies": "no-limit", "single_in": ("UB", "L1"),
+    "l0_tile": (64, 64, 64), "warm_l2": ("x",), "changed_l2": 0.5, "banks_apart": True, "unit_flag": True,
+    "workspace_copies": 3, "local_copies_only": True, "tile_mix_vector_loop": 2, "tile_mix_cube_loop": 2,
+    "accumulate": "blas", "hf32_round": "ROUND", "atomic_seed": 7, "numerics": {"cube_block_k": 1},
+}  # fmt: skip
+ONLY_TOLD = {"product", "values", "time", "explain", "details", "timeline", "step_limit"}
+
+
+def test_each_choice_of_a_device_that_numbers_depend_on_is_an_option_of_the_run():
+    usual = options(sim.current_device())
+    assert set(OTHER) | ONLY_TOLD == set(sim.Device.__dataclass_fields__)
+    for name, value in OTHER.items():
+        with sim.device(**{name: value}) as changed:
+            found = options(changed)
+        assert found != usual, name
+        assert json.loads(json.dumps(found)) == found
+
+
+def test_choices_that_seldom_are_made_are_told_by_their_names_and_read_back(tmp_path):
+    x = sim.shape(64, "float32")
+    with sim.device(values=False, tile_mix_cube_loop=2, single_in=("UB",)):
+        run = coarse.time((1,), x, x, 64)
+    assert (run.options["tile_mix_cube_loop"], run.options["single_in"]) == (2, ["UB"])
+    run.save(tmp_path / "x.run")
+    assert sim.load_run(tmp_path / "x.run").options == run.options
+    assert "single_in" not in coarse.time((1,), x, x, 64).options

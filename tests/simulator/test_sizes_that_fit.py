@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.timing.sizes_that_fit import MOST_TRIED, QUARTERS, sizes_that_fit
+from ascendtile.simulator.timing.sizes_that_fit import (
+    MOST_TRIED,
+    QUARTERS,
+    divisors_that_fit,
+    sizes_that_fit,
+)
 
 
 @given(st.integers(2, 1 << 20), st.integers(0, 10_000))
@@ -36,6 +41,63 @@ def test_where_only_one_power_of_two_fits_it_is_found_from_either_side(now, othe
         assert sizes_that_fit(now, lambda n: n == power) == [power]
     else:
         assert sizes_that_fit(now, lambda n: n == power) == []
+
+
+@given(st.integers(2, 1 << 20), st.integers(1, 1 << 12), st.integers(0, 10_000))
+def test_divisors_divide_and_were_tried_and_the_largest_that_fits_is_among_the_first(now, times, seed):
+    tried = {}
+
+    def fits(n):
+        tried[n] = hash((n, seed)) % 3 == 0
+        return tried[n]
+
+    found = divisors_that_fit(now, now * times, fits)
+    assert all(now * times % n == 0 and n < now for n in tried)
+    assert len(tried) <= MOST_TRIED + 1
+    good = [n for n in tried if tried[n]]
+    assert found == sorted(set(good))
+    assert bool(found) == bool(good)
+
+
+@sim.jit
+def scaled(x_ptr, out_ptr, ROWS: tl.constexpr, D: tl.constexpr):
+    at = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]) * D + tl.arange(0, D)[None, :]
+    tl.store(out_ptr + at, tl.load(x_ptr + at) * 2.0)
+
+
+@sim.jit
+def scaled_under_a_mask(x_ptr, out_ptr, n, ROWS: tl.constexpr, D: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    at, inside = rows[:, None] * D + tl.arange(0, D)[None, :], (rows < n)[:, None]
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=inside) * 2.0, mask=inside)
+
+
+def advised(kernel, *args, **sizes):
+    with sim.device("ascend910b3", values=False), pytest.raises(sim.RunError, match="ub overflow") as e:
+        kernel.time((4,), *args, **sizes)
+    text = str(e.value).splitlines()[-1]
+    assert text.startswith("Tried, and fits: ")
+    return text
+
+
+@pytest.mark.parametrize(
+    ("rows", "now"), [(1024, 512), (960, 240), (1000, 500), (3072, 1024), (1 << 12, 4096)]
+)
+def test_without_masks_only_sizes_are_advised_that_divide_what_the_size_divides(rows, now):
+    x = sim.shape((rows, 256), "float32")
+    text = advised(scaled, x, x, ROWS=now, D=256)
+    found = [int(n) for n in re.search(r"ROWS = (\d+)(?: or (\d+))? ", text).groups() if n]
+    assert found
+    assert all(rows % n == 0 for n in found)
+
+
+def test_a_length_of_the_data_comes_last_with_a_word():
+    x = sim.shape((1000, 256), "float32")
+    text = advised(scaled_under_a_mask, x, x, 1000, D=256, ROWS=512)
+    others, _, last = text.rpartition("; or ")
+    assert re.fullmatch(r"Tried, and fits: ROWS = \d+ or \d+ \(now 512\)", others)
+    word = "a length of x_ptr: only if the kernel takes it in parts"
+    assert re.fullmatch(rf"D = \d+ or \d+ \(now 256, {word}\)\.", last)
 
 
 @sim.jit

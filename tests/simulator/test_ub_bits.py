@@ -10,6 +10,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
+from ascendtile.reports.facts.json_view import run_json
 
 PATTERN = r"UB\s+size\s*=\s*(\d+)\s*bits"  # by which Triton-Ascend reads it
 
@@ -39,6 +40,28 @@ def test_each_block_of_a_kernel_has_one_line_with_the_bytes_of_its_plan(monkeypa
     placed = [x.launches[0].buffers["UB"].placed_bytes for x in runs[:2]]
     assert lines == [f"copy: [AscendNPU IR] Allocated UB size = {8 * n} bits" for n in placed]
     assert [int(re.search(PATTERN, x).group(1)) for x in lines] == [8 * n for n in placed]
+
+
+@sim.jit
+def twice_added(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
+    """Five tiles, of which three are alive at once."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.exp(tl.load(x_ptr + at)) + tl.load(y_ptr + at)
+    tl.store(out_ptr + at, tl.where(total > 0, total, tl.load(x_ptr + at + 8)))
+
+
+@pytest.mark.parametrize("block", [256, 1024, 8192, 10240])
+def test_the_page_and_the_json_have_the_printed_figure_beside_the_need(monkeypatch, capsys, block):
+    monkeypatch.setenv("ENABLE_PRINT_UB_BITS", "1")
+    x = sim.shape(1 << 16, "float32")
+    with sim.device("ascend910b3", values=False):
+        found = twice_added.time((2,), x, x, x, BLOCK=block)
+    printed = int(re.search(PATTERN, capsys.readouterr().out).group(1))
+    ub = run_json(found)["buffers"]["UB"]
+    assert ub["placed_bits"] == printed
+    page = " ".join(str(found).split())
+    assert (f"{printed:,} bits are allocated" in page) == (printed != ub["peak_bits"])
+    assert f"{ub['peak_bits']:,} of 1,572,864 bits" in page
 
 
 @pytest.mark.parametrize("value", [None, "", "0", "false"])

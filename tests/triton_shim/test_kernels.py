@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator import launch_keywords
 from ascendtile.simulator.observers import watch
 from ascendtile.simulator.triton_shim import config, kernel, runtime, testing, tuning
 
@@ -91,6 +93,51 @@ def test_launch_keywords_are_modelled_or_named_with_the_reason() -> None:
         launch(x, out, len(x), B=512, num_wraps=8)
     with pytest.raises(sim.UsageError, match="'no-limit' or 'no-l0c', got 'some'"):
         launch(x, out, len(x), B=512, limit_auto_multi_buffer_of_local_buffer="some")
+
+
+NO_SWITCH = ("yes", 3, 1, 0.0, "True")
+WRONG = [
+    *(
+        (name, x)
+        for name in ("unit_flag", "enable_auto_bind_sub_block", "disable_multi_buffer_on_ub")
+        for x in NO_SWITCH
+    ),
+    *(("limit_auto_multi_buffer_only_for_local_buffer", x) for x in NO_SWITCH),
+    *(("set_workspace_multibuffer", x) for x in (0, 17, True, "4", 2.0)),
+    *((name, x) for name in ("tile_mix_vector_loop", "tile_mix_cube_loop") for x in (0, True, "2")),
+    *((name, x) for name in ("limit_auto_multi_buffer_buffer", "compiler") for x in ("some", True, [])),
+    *(("compiler_version", x) for x in ("7", 9.0, ["9.0"])),
+    *(("multibuffer", x) for x in (0, 2.0, "on")),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_value_of_the_wrong_kind_is_refused_by_the_keyword_as_it_was_written(name: str, value: Any) -> None:
+    device = sim.current_device()
+    with pytest.raises(sim.UsageError, match=rf"^{name} must be .*, got {re.escape(repr(value))}$"):
+        launch_keywords.apply(device, {name: value}, set())
+
+
+@pytest.mark.parametrize("name", [*launch_keywords.MODELLED, *launch_keywords.OF_THE_COMPILER])
+def test_a_keyword_that_is_none_is_as_if_it_were_not_there(name: str) -> None:
+    device = sim.current_device()
+    assert launch_keywords.apply(device, {name: None}, set()) == (device, {}, ())
+
+
+def words(**keywords: Any) -> str:
+    return "\n".join(launch_keywords.apply(sim.current_device(), keywords, set())[2])
+
+
+def test_a_keyword_that_changes_little_or_nothing_says_so() -> None:
+    author = "because an author of Ascend C makes the code"
+    assert f"compiler_version=8.5, {author}" in words(compiler="ascendc", compiler_version="8.5")
+    assert f"tile_mix_cube_loop=2, {author}" in words(tile_mix_cube_loop=2, compiler="ascendc")
+    assert words(compiler_version="8.5") == words(compiler="ascendc", set_workspace_multibuffer=4) == ""
+    assert "set_workspace_multibuffer=4: so many places in global memory" in words(
+        set_workspace_multibuffer=4
+    )
+    one = {"limit_auto_multi_buffer_only_for_local_buffer": True}
+    assert "leaves one place" in words(set_workspace_multibuffer=4, **one)
 
 
 def test_heuristics_see_arguments_and_one_another() -> None:

@@ -39,7 +39,20 @@ def table(tmp_path, monkeypatch):
     return write
 
 
-def test_the_page_fits_80_columns_and_shows_rows_groups_and_exclusions(table, capsys):
+@pytest.mark.parametrize(("columns", "room"), [(40, 80), (80, 80), (160, 160)])
+def test_an_id_is_in_one_line_where_the_terminal_has_room_for_it(table, capsys, monkeypatch, columns, room):
+    """Figures take 49 columns, spaces between them included."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    names = ["x" * n for n in (5, 30, 60, 100)]
+    assert status_of(["validate", "--table", table(*(ROWS[0].replace("first", name) for name in names))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    whole = [name for name in names if any(line.startswith(f"{name} ") for line in lines)]
+    assert whole == [name for name in names if len(name) + 49 <= room]
+    assert max(map(len, lines)) <= room
+
+
+def test_the_page_fits_80_columns_and_shows_rows_groups_and_exclusions(table, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert status_of(["validate", "--table", table(*ROWS)]) == 0
     page = capsys.readouterr().out
     assert max(map(len, page.splitlines())) <= 80

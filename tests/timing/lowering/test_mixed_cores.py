@@ -123,7 +123,7 @@ def test_copies_in_the_workspace_let_the_cube_core_run_ahead():
     assert cycles(2, 2) < 0.75 * cycles(2, 1)
     assert cycles(2, 4) <= cycles(2, 2)
     with pytest.raises(
-        sim.UsageError, match="workspace_copies must be a number of copies from 1 to 16, got 0"
+        sim.UsageError, match="set_workspace_multibuffer must be a number of copies from 1 to 16, got 0"
     ):
         cycles(2, 0)
 

@@ -136,7 +136,7 @@ def test_what_nobody_published_of_the_way_is_named():
 def test_a_row_that_the_table_does_not_hold_is_an_overflow_with_both_numbers():
     words = (
         r"bt overflow, requires 16384 bits while 8192 bits available \(2048 against 1024 bytes\)[\s\S]*"
-        r"2048 B  bias \[512\] fp32[\s\S]*N = 256 \(now 512\)"
+        r"2048 B  bias \[512\] fp32[\s\S]*N = 256 \(now 512, a length of w: "
     )
     with pytest.raises(sim.RunError, match=words):
         timed(m=32, n=512)

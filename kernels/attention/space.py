@@ -112,7 +112,7 @@ def choose(
     def holds(block: Sides) -> bool:
         shared = context.ub_bytes * product.aiv_per_aic
         return all(
-            l0c_bytes(x, x.sides(*block), heads.d) <= product.l0c_bytes
+            l0c_bytes(x, x.sides(*block), heads.d) <= context.l0c_bytes
             and l1_bytes(x, x.sides(*block), heads.d, size) <= product.l1_bytes
             and ub_bytes(x, x.sides(*block), heads.d, size) <= shared
             for x in launches.every

@@ -12,6 +12,10 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import flash_attention, flash_attention_grad, get_operator, run_op
+from ascendtile.kernels.operator.plan import PlanContext
+from ascendtile.kernels.running.fitting import plan_that_fits
+from ascendtile.kernels.running.launching import call_of
+from ascendtile.simulator.launch import place
 
 FORWARD, GRADIENT = "flash_attention", "flash_attention_grad"
 # Norm of the error over that of the result: roundings of the inputs' type inside and at the end, or sums in FP32.
@@ -135,3 +139,25 @@ def test_programs_that_begin_with_keys_of_their_own_do_not_wait_for_each_other()
         for x in ("apart", "together")
     )
     assert apart < 0.8 * together
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+@pytest.mark.parametrize(
+    "code", [{}, *({"compiler": "triton-ascend", "compiler_version": v} for v in ("9.0", "8.5"))]
+)
+def test_the_own_choice_of_every_case_fits_with_every_compiler(op: str, code: dict[str, str]) -> None:
+    declared = get_operator(op)
+    with sim.device("ascend910b3", values=False, **code) as machine:
+        for case in declared.cases.values():
+            options, knobs = declared.read_options(case.options), declared.read_tiling({})
+            context = PlanContext(machine.product, False)
+            plan = plan_that_fits(declared, declared.shapes(case, "float16"), options, knobs, context)
+            for step in plan.steps:
+                place(call_of(step))  # raises BufferOverflowError
+
+
+def test_what_no_choice_fits_is_said_as_what_was_tried() -> None:
+    sizes = {"b": 1, "n": 1, "s": 64, "d": 128}
+    small = {"buffers.l0c": 4096}
+    with pytest.raises(sim.errors.BufferOverflowError, match="its knobs alone at other values; none fits"):
+        run_op(GRADIENT, sizes, "float16", "ascend910b3", values=False, overrides=small)

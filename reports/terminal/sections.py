@@ -21,6 +21,7 @@ from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
 from ..facts.launch_figures import alive_at_peak, bits_text, freed_text, holes_bytes, made_at, why_text
+from ..facts.repeat_command import options_text
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 
@@ -54,6 +55,8 @@ def heading(run: Run) -> Block:
     tiling = "  ".join(f"{k}={v}" for k, v in run.tiling.items())
     if tiling:
         rows.append(fact("tiling", tiling))
+    if options := options_text(run):
+        rows.append(fact("options", options))
     code = code_text(run)
     if code:
         rows.append(fact("code", code))

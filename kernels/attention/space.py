@@ -21,8 +21,8 @@ from ..bounds.vector import REPEAT, VectorRates, overheads_us
 from ..matmul.bound import l0_tiles, mmad_cycles, store_cycles
 from ..operator.layout import up
 from ..operator.plan import PlanContext, cores_of
-from ..operator.tensors import Columns, Knobs, Options, Tensors, dtype_of
-from .heads import Heads, heads_of
+from ..operator.tensors import Columns, Knobs, Options, Tensors, dtype_of, element_type
+from .heads import Heads, heads_of, resolve
 
 FRACTAL = 16
 BLOCKS = (128, 64, 32, 16)  # of queries and of keys, for the choice
@@ -98,9 +98,7 @@ def ub_bytes(launch: AttentionLaunch, sides: Sides, d: int, size: int) -> int:
     return rows * (step * (4 * launch.scores + size * launch.sums) + 4 * (launch.sums + 1) * d)
 
 
-def choose(
-    launches: Launches, tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext
-) -> dict[str, Any]:
+def choose(launches: Launches, tensors: Tensors, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Blocks that fit with the least count of elements that all steps of the busiest core hand over."""
     heads, product = heads_of(tensors), context.product
     size, cores = dtype_of(tensors["q"]).itemsize, cores_of(product, "cube", knobs["cores"])
@@ -149,7 +147,7 @@ class Launches:
         self, tensors: Tensors, product: Product, mode: str, points: Columns
     ) -> Mapping[str, np.ndarray]:
         """Rule -> which points keep it. Which tiles fit in UB is known only when they are placed."""
-        heads, size = heads_of(tensors), dtype_of(tensors["q"]).itemsize
+        heads, size = heads_of(tensors), element_type(resolve(tensors, product, mode).compute).itemsize
         l1 = product.l1_bytes - product.integer("buffers.l1_reserved")
 
         def keep(rule: Callable[[AttentionLaunch, Sides], bool]) -> np.ndarray:
@@ -169,7 +167,7 @@ class Launches:
         self, tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
     ) -> np.ndarray:
         """Least time of each point, all launches together."""
-        bound, cores = AttentionBound(tensors, product, bool(options["causal"])), points.get("cores")
+        bound, cores = AttentionBound(tensors, product, mode, bool(options["causal"])), points.get("cores")
         used = np.full(len(points["block_m"]), product.cube_cores) if cores is None else cores
         columns = (points["block_m"], points["block_n"], used)
         rows = zip(*(x.tolist() for x in columns), strict=True)
@@ -179,10 +177,10 @@ class Launches:
 class AttentionBound:
     """Least times of a launch on a product."""
 
-    def __init__(self, tensors: Tensors, product: Product, causal: bool) -> None:
+    def __init__(self, tensors: Tensors, product: Product, mode: str, causal: bool) -> None:
         self.heads, self.causal, self.product = heads_of(tensors), causal, product
-        q = dtype_of(tensors["q"])
-        self.operand, self.size = q.name, q.itemsize
+        found = resolve(tensors, product, mode)
+        self.operand, self.size = found.operand, element_type(found.compute).itemsize
         self.cube, self.vector = CubeCosts(product), VectorRates(product)
         self.rate = port_rate(wire(product, True, False).machine, "gm_to_l1")
 

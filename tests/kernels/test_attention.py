@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
-from ascendtile.kernels import flash_attention, flash_attention_grad, get_operator, run_op
+from ascendtile.kernels import flash_attention, flash_attention_grad, get_operator, precision_study, run_op
 from ascendtile.kernels.operator.plan import PlanContext
 from ascendtile.kernels.running.fitting import plan_that_fits
 from ascendtile.kernels.running.launching import call_of
@@ -161,3 +161,33 @@ def test_what_no_choice_fits_is_said_as_what_was_tried() -> None:
     small = {"buffers.l0c": 4096}
     with pytest.raises(sim.errors.BufferOverflowError, match="its knobs alone at other values; none fits"):
         run_op(GRADIENT, sizes, "float16", "ascend910b3", values=False, overrides=small)
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+def test_float32_with_use_fp16_is_the_run_of_float16_with_results_in_float32(op: str) -> None:
+    small = {
+        n: x if n == "lse" else np.float16(x) for n, x in get_operator(op).inputs("tiny", "float32").items()
+    }
+    how = {"product": "ascend910b2", "errors": False, "options": {"causal": 1}}
+    whole = run_op(op, inputs=small, time=False, **how).outputs
+    wide = {n: np.float32(x) for n, x in small.items()}
+    found = run_op(op, inputs=wide, cube_math_type="USE_FP16", **how)
+    casts = sum(x.kernel == "cast_flat" for x in found.launches)
+    assert casts == len(set(small) & {"q", "k", "v", "dout"})
+    for n, x in found.outputs.items():
+        assert x.dtype == np.float32
+        assert np.array_equal(x.astype(whole[n].dtype), whole[n])
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+def test_a_study_names_what_the_cube_multiplies(op: str) -> None:
+    found = precision_study(op, "tiny", modes="KEEP_DTYPE,USE_HF32,USE_FP16", time=False)
+    of_type = {"float16": ["fp16"] * 3, "bfloat16": ["bf16"] * 3, "float32": ["fp32", "hf32", "fp16"]}
+    for dtype, wanted in of_type.items():
+        assert [row.compute_dtype for row in found.rows if row.dtype == dtype] == wanted
+
+
+def test_mixtures_of_data_types_are_no_choice() -> None:
+    with pytest.raises(sim.UsageError, match="it takes one type"):
+        get_operator(FORWARD).mixture("float16+float32+float16")
+    assert get_operator(GRADIENT).mixtures() == ()

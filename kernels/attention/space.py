@@ -27,7 +27,7 @@ from .heads import Heads, heads_of, resolve
 FRACTAL = 16
 BLOCKS = (128, 64, 32, 16)  # of queries and of keys, for the choice
 EDGES = (16, 32, 64, 128, 256, 512)  # the same to try
-STEP = 4000  # elements of a step's results that its hand-overs cost, for the choice
+STEP = 2000  # elements of results that each product of a step costs beside its own, for the choice
 Sides = tuple[int, int]  # a block's rows, and those of a step
 
 
@@ -134,7 +134,8 @@ def _sizes(length: int, wanted: int | None) -> list[int]:
 def _elements(launch: AttentionLaunch, heads: Heads, sides: Sides, cores: int) -> float:
     rounds = -(-launch.blocks(heads, sides) // cores)
     each = sides[0] * (launch.scores * sides[1] + launch.handed * heads.d)
-    return float(rounds * launch.steps(heads, sides, False)[0] * (STEP + each))
+    each += STEP * (launch.scores + launch.sums)
+    return float(rounds * launch.steps(heads, sides, False)[0] * each)
 
 
 @dataclass(frozen=True)

@@ -191,3 +191,13 @@ def test_mixtures_of_data_types_are_no_choice() -> None:
     with pytest.raises(sim.UsageError, match="it takes one type"):
         get_operator(FORWARD).mixture("float16+float32+float16")
     assert get_operator(GRADIENT).mixtures() == ()
+
+
+@pytest.mark.parametrize(("n", "s", "causal"), [(1, 512, 1), (1, 512, 0), (2, 256, 0), (4, 300, 1)])
+def test_the_chosen_blocks_of_a_short_gradient_are_near_the_best_square(n: int, s: int, causal: int) -> None:
+    def time_us(**tiling: int) -> float:
+        how = {"options": {"causal": causal}, "tiling": tiling, "values": False}
+        return run_op(GRADIENT, {"b": 1, "n": n, "s": s, "d": 64}, "float16", "ascend910b3", **how).time_us
+
+    with sim.device(explain=False):
+        assert time_us() <= 1.1 * min(time_us(block_m=e, block_n=e) for e in (32, 64, 128))

@@ -46,7 +46,7 @@ from .heads import (
     shapes_of,
 )
 from .op import formula as forward
-from .space import GRADIENT_WORK, choose, explored
+from .space import GRADIENT_WORK, choose, explored, one_loop
 from .tiles import key_tiles, query_tiles
 
 NAME = "flash_attention_grad"
@@ -75,7 +75,7 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """Casts that the cubeMathType asks for, dq and delta, then dk and dv."""
-    heads = heads_of(tensors)
+    heads, causal = heads_of(tensors), bool(options["causal"])
     outputs = {f"d{n}": context.output(f"d{n}", tensors[n].shape, dtype_of(tensors[n])) for n in "qkv"}
     found, seen, casts = operands(MULTIPLIED, tensors, knobs, context)
     tiling = choose(GRADIENT_WORK, seen, knobs, context)
@@ -83,12 +83,13 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
         **{f"{n}_ptr": seen[n] for n in ("q", "k", "v", "dout", "lse")},
         "delta_ptr": context.tensor(tensors["lse"].shape, float32),
         **{"M": heads.m, "N": heads.n, "scale": scale_of(tensors, options)},
-        **{"GROUP": heads.group, "CAUSAL": bool(options["causal"]), "D": heads.d},
+        **{"GROUP": heads.group, "CAUSAL": causal, "D": heads.d},
         "STAGGER": tiling["starts"] == "apart",
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
     of_keys = heads.total // heads.group
     queries = {"out_ptr": tensors["attention_out"], "dq_ptr": outputs["dq"], "heads": heads.total}
+    queries["ONE_LOOP"] = one_loop(heads, tiling, causal)
     keys = {"dk_ptr": outputs["dk"], "dv_ptr": outputs["dv"], "heads": of_keys}
     grids = (
         heads.total * -(-heads.m // tiling["block_m"]),

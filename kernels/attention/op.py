@@ -45,7 +45,7 @@ from .heads import (
     scores,
     shapes_of,
 )
-from .space import FORWARD_WORK, choose, explored
+from .space import FORWARD_WORK, choose, explored, one_loop
 from .tiles import forward_tiles
 
 
@@ -64,7 +64,7 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """Casts that the cubeMathType asks for, and one launch."""
-    q, heads = tensors["q"], heads_of(tensors)
+    q, heads, causal = tensors["q"], heads_of(tensors), bool(options["causal"])
     outputs = {
         "out": context.output("out", q.shape, dtype_of(q)),
         "lse": context.output("lse", q.shape[:3], float32),
@@ -74,8 +74,9 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
     arguments = {
         **{f"{n}_ptr": x for n, x in (*seen.items(), *outputs.items())},
         **{"M": heads.m, "N": heads.n, "heads": heads.total, "scale": scale_of(tensors, options)},
-        **{"GROUP": heads.group, "CAUSAL": bool(options["causal"]), "D": heads.d},
+        **{"GROUP": heads.group, "CAUSAL": causal, "D": heads.d},
         "STAGGER": tiling["starts"] == "apart",
+        "ONE_LOOP": one_loop(heads, tiling, causal),
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
     grid = min(tiling["cores"], heads.total * -(-heads.m // tiling["block_m"]))

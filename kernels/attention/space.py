@@ -28,6 +28,10 @@ FRACTAL = 16
 BLOCKS = (128, 64, 32, 16)  # of queries and of keys, for the choice
 EDGES = (16, 32, 64, 128, 256, 512)  # the same to try
 STEP = 2000  # elements of results that each product of a step costs beside its own, for the choice
+SHORT = {
+    False: 8,
+    True: 6,
+}  # causal -> steps over keys up to which to mask all is faster than a loop for the last ones
 Sides = tuple[int, int]  # a block's rows, and those of a step
 
 
@@ -118,6 +122,12 @@ def choose(launches: Launches, tensors: Tensors, knobs: Knobs, context: PlanCont
 
     block = min(filter(holds, found), key=cost, default=found[-1])
     return {**knobs, "block_m": block[0], "block_n": block[1], "cores": cores}
+
+
+def one_loop(heads: Heads, tiling: Knobs, causal: bool) -> bool:
+    """Whether a launch over keys masks all of them, for keys that are missing or not seen, in one loop."""
+    ragged = causal or heads.n % tiling["block_n"] > 0
+    return ragged and -(-heads.n // tiling["block_n"]) <= SHORT[causal]
 
 
 def _blocks(heads: Heads, knobs: Knobs) -> Iterator[Sides]:

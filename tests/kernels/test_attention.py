@@ -201,3 +201,38 @@ def test_the_chosen_blocks_of_a_short_gradient_are_near_the_best_square(n: int, 
 
     with sim.device(explain=False):
         assert time_us() <= 1.1 * min(time_us(block_m=e, block_n=e) for e in (32, 64, 128))
+
+
+@pytest.mark.parametrize(("s_kv", "whole"), [(77, 128), (200, 256), (1000, 1024)])
+def test_keys_that_no_block_divides_cost_little_more_than_a_whole_number_of_blocks(
+    s_kv: int, whole: int
+) -> None:
+    ragged, even = (
+        run_op(
+            FORWARD, {"b": 1, "n": 8, "s": 1024, "s_kv": n, "d": 64}, "float16", "ascend910b3", values=False
+        )
+        for n in (s_kv, whole)
+    )
+    assert ragged.time_us <= 1.15 * even.time_us
+
+
+def test_a_causal_launch_of_short_heads_takes_hardly_longer_than_one_that_sees_all() -> None:
+    half, whole = (
+        run_op(FORWARD, "bert-base", "float16", "ascend910b3", values=False, options={"causal": c}).time_us
+        for c in (1, 0)
+    )
+    assert half <= 1.05 * whole
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("starts", ["apart", "together"])
+def test_long_loops_and_short_ones_are_near_float64(op: str, causal: int, starts: str) -> None:
+    """Blocks of 16: up to 8 steps are masked all, more in a loop of their own."""
+    declared = get_operator(op)
+    for s_kv in (100, 200):
+        inputs = declared.inputs({"b": 1, "n": 1, "s": 150, "s_kv": s_kv, "d": 16}, "float32")
+        how = {"tiling": {"block_m": 32, "block_n": 16, "starts": starts}, "options": {"causal": causal}}
+        found = run_op(op, inputs=inputs, product="ascend910b2", time=False, errors=False, **how).outputs
+        for name, golden in declared.reference(inputs, causal=causal).items():
+            np.testing.assert_allclose(found[name], golden, atol=4e-6 * np.abs(golden).max())

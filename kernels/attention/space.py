@@ -126,8 +126,8 @@ def choose(launches: Launches, tensors: Tensors, knobs: Knobs, context: PlanCont
 
 def one_loop(heads: Heads, tiling: Knobs, causal: bool) -> bool:
     """Whether a launch over keys masks all of them, for keys that are missing or not seen, in one loop."""
-    ragged = causal or heads.n % tiling["block_n"] > 0
-    return ragged and -(-heads.n // tiling["block_n"]) <= SHORT[causal]
+    steps, missing = divmod(heads.n, int(tiling["block_n"]))
+    return (causal or missing > 0) and steps + (missing > 0) <= SHORT[causal]
 
 
 def _blocks(heads: Heads, knobs: Knobs) -> Iterator[Sides]:

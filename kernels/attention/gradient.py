@@ -21,6 +21,7 @@ from ...simulator.precision.dtypes import float32
 from ...simulator.precision.rounding import encode
 from ...simulator.products import Product
 from ..operator.draw import Draw
+from ..operator.notes import cube_notes
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.plan import Plan, PlanContext, Step
@@ -38,15 +39,18 @@ from .heads import (
     check_lse,
     heads_of,
     host_bytes,
+    operands,
+    resolve,
     scale_of,
     scores,
     shapes_of,
 )
 from .op import formula as forward
-from .space import GRADIENT_WORK, choose, explored
+from .space import GRADIENT_WORK, choose, explored, one_loop
 from .tiles import key_tiles, query_tiles
 
 NAME = "flash_attention_grad"
+MULTIPLIED = ("q", "k", "v", "dout")
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -70,30 +74,33 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
-    """dq and delta, then dk and dv."""
-    heads = heads_of(tensors)
+    """Casts that the cubeMathType asks for, dq and delta, then dk and dv."""
+    heads, causal = heads_of(tensors), bool(options["causal"])
     outputs = {f"d{n}": context.output(f"d{n}", tensors[n].shape, dtype_of(tensors[n])) for n in "qkv"}
-    tiling = choose(GRADIENT_WORK, tensors, options, knobs, context)
+    found, seen, casts = operands(MULTIPLIED, tensors, knobs, context)
+    tiling = choose(GRADIENT_WORK, seen, knobs, context)
     common = {
-        **{f"{n}_ptr": tensors[n] for n in ("q", "k", "v", "dout", "lse")},
+        **{f"{n}_ptr": seen[n] for n in ("q", "k", "v", "dout", "lse")},
         "delta_ptr": context.tensor(tensors["lse"].shape, float32),
         **{"M": heads.m, "N": heads.n, "scale": scale_of(tensors, options)},
-        **{"GROUP": heads.group, "CAUSAL": bool(options["causal"]), "D": heads.d},
+        **{"GROUP": heads.group, "CAUSAL": causal, "D": heads.d},
         "STAGGER": tiling["starts"] == "apart",
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
     of_keys = heads.total // heads.group
     queries = {"out_ptr": tensors["attention_out"], "dq_ptr": outputs["dq"], "heads": heads.total}
+    queries["ONE_LOOP"] = one_loop(heads, tiling, causal)
     keys = {"dk_ptr": outputs["dk"], "dv_ptr": outputs["dv"], "heads": of_keys}
     grids = (
         heads.total * -(-heads.m // tiling["block_m"]),
         of_keys * -(-heads.n // tiling["block_n"]),
     )
+    rounding = {"hf32_round": found.hf32_round}
     steps = (
-        Step(query_tiles, min(tiling["cores"], grids[0]), {**common, **queries}),
-        Step(key_tiles, min(tiling["cores"], grids[1]), {**common, **keys}),
+        Step(query_tiles, min(tiling["cores"], grids[0]), {**common, **queries}, rounding),
+        Step(key_tiles, min(tiling["cores"], grids[1]), {**common, **keys}, rounding),
     )
-    return Plan(steps, outputs, tiling)
+    return Plan((*casts, *steps), outputs, tiling, tuple(cube_notes(found, tiling)))
 
 
 def formula(inputs: Arrays, options: Options) -> Arrays:
@@ -138,8 +145,11 @@ OPERATOR = Operator(
     arguments=arguments(NAME),
     doc=DOC,
     architectures=WHERE,
-    **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us),
+    **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us, resolve),
     uses_cube=True,
+    modes=5,
+    one_dtype=True,
+    multiplied=MULTIPLIED,
     accumulates="s",
     scaled="dout",
     order_knobs=("block_m", "block_n", "cores", "starts"),

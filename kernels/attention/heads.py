@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ... import simulator as sim
+from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
+from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.products import Product
 from ..operator.declared import read_cases, read_parameters
 from ..operator.messages import check_dtype, check_same_dtype, refuse
 from ..operator.operator import offered_on
 from ..operator.parameter import Argument, flag_argument
-from ..operator.tensors import Arrays, Options, Sizes, Tensors, dtype_name, dtype_of
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dtype_name, dtype_of, element_type
+from ..shared.casts import converted
 
 FORWARD = "flash_attention"  # the entry of both in cases.toml and knobs.toml
 WHERE = offered_on(2201)  # the vendor has FlashAttentionScore and its gradient on A2 and A3
@@ -52,6 +57,23 @@ def heads_of(tensors: Tensors) -> Heads:
     """Of tensors that have been checked."""
     (b, heads, m, d), (_, of_keys, n, _) = tensors["q"].shape, tensors["k"].shape
     return Heads(b * heads, heads // of_keys, m, n, d)
+
+
+def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    """What a cubeMathType means: as for matmul (assumed: the vendor's attention has none), but sums stay whole and results
+    have the type of the inputs."""
+    kind = dtype_of(tensors["q"]).name
+    return replace(resolve_matmul(product, (kind, kind), mode), grouped=False, outputs=(), warning=None)
+
+
+def operands(
+    names: Iterable[str], tensors: Tensors, knobs: Knobs, context: PlanContext
+) -> tuple[Resolution, Tensors, list[Step]]:
+    """The cubeMathType, the tensors with those of these names in the type that it multiplies, and the casts to it."""
+    found = resolve(tensors, context.product, current_device().cube_math_type)
+    compute, casts = element_type(found.compute), list[Step]()
+    cast = {n: converted(tensors[n], compute, context, casts, knobs["buffers"]) for n in names}
+    return found, {**tensors, **cast}, casts
 
 
 def scale_of(tensors: Tensors, options: Options) -> float:

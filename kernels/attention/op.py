@@ -7,7 +7,8 @@ logarithm of each row's sum of exponentials, in FP32: the gradient takes it. The
 t instead, 8 times each; lse = m + log t.
 
 The Cube multiplies in the type of the inputs and adds in FP32; scale, softmax and the weighted sum are FP32; probabilities
-are rounded to the type of the inputs before they are multiplied with v, as the vendor does.
+are rounded to the type of the inputs before they are multiplied with v, as the vendor does. cubeMathType counts as for
+matmul: float32 may be multiplied as HF32, or as float16 after casts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
 from ..operator.draw import Draw
+from ..operator.notes import cube_notes
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.plan import Plan, PlanContext, Step
@@ -37,11 +39,13 @@ from .heads import (
     check_heads,
     heads_of,
     host_bytes,
+    operands,
+    resolve,
     scale_of,
     scores,
     shapes_of,
 )
-from .space import FORWARD_WORK, choose, explored
+from .space import FORWARD_WORK, choose, explored, one_loop
 from .tiles import forward_tiles
 
 
@@ -59,22 +63,25 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
-    """One launch."""
-    q, heads = tensors["q"], heads_of(tensors)
+    """Casts that the cubeMathType asks for, and one launch."""
+    q, heads, causal = tensors["q"], heads_of(tensors), bool(options["causal"])
     outputs = {
         "out": context.output("out", q.shape, dtype_of(q)),
         "lse": context.output("lse", q.shape[:3], float32),
     }
-    tiling = choose(FORWARD_WORK, tensors, options, knobs, context)
+    found, seen, casts = operands("qkv", tensors, knobs, context)
+    tiling = choose(FORWARD_WORK, seen, knobs, context)
     arguments = {
-        **{f"{n}_ptr": x for n, x in (*tensors.items(), *outputs.items())},
+        **{f"{n}_ptr": x for n, x in (*seen.items(), *outputs.items())},
         **{"M": heads.m, "N": heads.n, "heads": heads.total, "scale": scale_of(tensors, options)},
-        **{"GROUP": heads.group, "CAUSAL": bool(options["causal"]), "D": heads.d},
+        **{"GROUP": heads.group, "CAUSAL": causal, "D": heads.d},
         "STAGGER": tiling["starts"] == "apart",
+        "ONE_LOOP": one_loop(heads, tiling, causal),
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "multibuffer": tiling["buffers"]},
     }
     grid = min(tiling["cores"], heads.total * -(-heads.m // tiling["block_m"]))
-    return Plan((Step(forward_tiles, grid, arguments),), outputs, tiling)
+    step = Step(forward_tiles, grid, arguments, {"hf32_round": found.hf32_round})
+    return Plan((*casts, step), outputs, tiling, tuple(cube_notes(found, tiling)))
 
 
 def formula(inputs: Arrays, options: Options) -> Arrays:
@@ -117,8 +124,10 @@ OPERATOR = Operator(
     arguments=arguments(FORWARD),
     doc=DOC,
     architectures=WHERE,
-    **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us),
+    **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us, resolve),
     uses_cube=True,
+    modes=5,
+    one_dtype=True,
     accumulates="s_kv",
     order_knobs=("block_m", "block_n", "cores", "starts"),
     whole="every query needs all keys",

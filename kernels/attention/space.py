@@ -21,13 +21,17 @@ from ..bounds.vector import REPEAT, VectorRates, overheads_us
 from ..matmul.bound import l0_tiles, mmad_cycles, store_cycles
 from ..operator.layout import up
 from ..operator.plan import PlanContext, cores_of
-from ..operator.tensors import Columns, Knobs, Options, Tensors, dtype_of
-from .heads import Heads, heads_of
+from ..operator.tensors import Columns, Knobs, Options, Tensors, dtype_of, element_type
+from .heads import Heads, heads_of, resolve
 
 FRACTAL = 16
 BLOCKS = (128, 64, 32, 16)  # of queries and of keys, for the choice
 EDGES = (16, 32, 64, 128, 256, 512)  # the same to try
-STEP = 4000  # elements of a step's results that its hand-overs cost, for the choice
+STEP = 2000  # elements of results that each product of a step costs beside its own, for the choice
+SHORT = {
+    False: 8,
+    True: 6,
+}  # causal -> steps over keys up to which to mask all is faster than a loop for the last ones
 Sides = tuple[int, int]  # a block's rows, and those of a step
 
 
@@ -98,9 +102,7 @@ def ub_bytes(launch: AttentionLaunch, sides: Sides, d: int, size: int) -> int:
     return rows * (step * (4 * launch.scores + size * launch.sums) + 4 * (launch.sums + 1) * d)
 
 
-def choose(
-    launches: Launches, tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext
-) -> dict[str, Any]:
+def choose(launches: Launches, tensors: Tensors, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Blocks that fit with the least count of elements that all steps of the busiest core hand over."""
     heads, product = heads_of(tensors), context.product
     size, cores = dtype_of(tensors["q"]).itemsize, cores_of(product, "cube", knobs["cores"])
@@ -112,7 +114,7 @@ def choose(
     def holds(block: Sides) -> bool:
         shared = context.ub_bytes * product.aiv_per_aic
         return all(
-            l0c_bytes(x, x.sides(*block), heads.d) <= product.l0c_bytes
+            l0c_bytes(x, x.sides(*block), heads.d) <= context.l0c_bytes
             and l1_bytes(x, x.sides(*block), heads.d, size) <= product.l1_bytes
             and ub_bytes(x, x.sides(*block), heads.d, size) <= shared
             for x in launches.every
@@ -120,6 +122,12 @@ def choose(
 
     block = min(filter(holds, found), key=cost, default=found[-1])
     return {**knobs, "block_m": block[0], "block_n": block[1], "cores": cores}
+
+
+def one_loop(heads: Heads, tiling: Knobs, causal: bool) -> bool:
+    """Whether a launch over keys masks all of them, for keys that are missing or not seen, in one loop."""
+    steps, missing = divmod(heads.n, int(tiling["block_n"]))
+    return (causal or missing > 0) and steps + (missing > 0) <= SHORT[causal]
 
 
 def _blocks(heads: Heads, knobs: Knobs) -> Iterator[Sides]:
@@ -136,7 +144,8 @@ def _sizes(length: int, wanted: int | None) -> list[int]:
 def _elements(launch: AttentionLaunch, heads: Heads, sides: Sides, cores: int) -> float:
     rounds = -(-launch.blocks(heads, sides) // cores)
     each = sides[0] * (launch.scores * sides[1] + launch.handed * heads.d)
-    return float(rounds * launch.steps(heads, sides, False)[0] * (STEP + each))
+    each += STEP * (launch.scores + launch.sums)
+    return float(rounds * launch.steps(heads, sides, False)[0] * each)
 
 
 @dataclass(frozen=True)
@@ -149,7 +158,7 @@ class Launches:
         self, tensors: Tensors, product: Product, mode: str, points: Columns
     ) -> Mapping[str, np.ndarray]:
         """Rule -> which points keep it. Which tiles fit in UB is known only when they are placed."""
-        heads, size = heads_of(tensors), dtype_of(tensors["q"]).itemsize
+        heads, size = heads_of(tensors), element_type(resolve(tensors, product, mode).compute).itemsize
         l1 = product.l1_bytes - product.integer("buffers.l1_reserved")
 
         def keep(rule: Callable[[AttentionLaunch, Sides], bool]) -> np.ndarray:
@@ -169,7 +178,7 @@ class Launches:
         self, tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
     ) -> np.ndarray:
         """Least time of each point, all launches together."""
-        bound, cores = AttentionBound(tensors, product, bool(options["causal"])), points.get("cores")
+        bound, cores = AttentionBound(tensors, product, mode, bool(options["causal"])), points.get("cores")
         used = np.full(len(points["block_m"]), product.cube_cores) if cores is None else cores
         columns = (points["block_m"], points["block_n"], used)
         rows = zip(*(x.tolist() for x in columns), strict=True)
@@ -179,10 +188,10 @@ class Launches:
 class AttentionBound:
     """Least times of a launch on a product."""
 
-    def __init__(self, tensors: Tensors, product: Product, causal: bool) -> None:
+    def __init__(self, tensors: Tensors, product: Product, mode: str, causal: bool) -> None:
         self.heads, self.causal, self.product = heads_of(tensors), causal, product
-        q = dtype_of(tensors["q"])
-        self.operand, self.size = q.name, q.itemsize
+        found = resolve(tensors, product, mode)
+        self.operand, self.size = found.operand, element_type(found.compute).itemsize
         self.cube, self.vector = CubeCosts(product), VectorRates(product)
         self.rate = port_rate(wire(product, True, False).machine, "gm_to_l1")
 

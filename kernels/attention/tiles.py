@@ -7,8 +7,9 @@ block before the next block: programs that work at one time have as many iterati
 another step of its loop, since cores that read the same address at one time wait for each other.
 
 Rows that are not there are read as zeros and not written; keys that are not there, or not allowed, get no weight. Only
-blocks with such keys pay for the comparison: they have a loop of their own. Positions are compared as FP32, exact up to
-2^24: the Vector unit has no comparison of integers.
+blocks with such keys pay for the comparison: they have a loop of their own, which has to fill its pipes anew. ONE_LOOP:
+short loops over keys compare in every step instead. Positions are compared as FP32, exact up to 2^24: the Vector unit has no
+comparison of integers.
 """
 
 from __future__ import annotations
@@ -56,6 +57,14 @@ def turned(step, steps, STAGGER: tl.constexpr):
 
 
 @sim.jit
+def whole_keys(first, N, BN: tl.constexpr, CAUSAL: tl.constexpr, ONE_LOOP: tl.constexpr):
+    """Keys of the blocks that all queries from `first` on see whole; none where every step is masked."""
+    if ONE_LOOP:
+        return 0
+    return min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
+
+
+@sim.jit
 def softmax_step(
     q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, D: tl.constexpr, BN: tl.constexpr,
@@ -66,7 +75,10 @@ def softmax_step(
     s = tl.dot(q, tl.trans(k)) * scale
     if MASKED:
         key = start + tl.arange(0, BN)
-        s = tl.where(seen(query[:, None], key[None, :], N, CAUSAL), s, -float("inf"))
+        if CAUSAL:
+            s = tl.where(seen(query[:, None], key[None, :], N, CAUSAL), s, -float("inf"))
+        else:  # the same for every query: a row to add is cheaper than a choice for each score
+            s = s + tl.where(seen(query, key, N, CAUSAL), 0.0, -float("inf"))[None, :]
     now = tl.maximum(most, tl.max(s, axis=1))
     p = tl.exp(s - now[:, None])
     shrink = tl.exp(most - now)
@@ -79,7 +91,7 @@ def softmax_step(
 def forward_tiles(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, M, N, heads, scale,
     GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
-    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, ONE_LOOP: tl.constexpr = False,
 ):  # fmt: skip
     """out = softmax(scale q k^T) v, and the logarithm of each row's sum of exponentials."""
     tiles = tl.cdiv(M, BM)
@@ -93,13 +105,15 @@ def forward_tiles(
         acc = tl.zeros((BM, D), tl.float32)
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
-        whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
+        whole = whole_keys(first, N, BN, CAUSAL, ONE_LOOP)
+        rest = tl.cdiv(stop - whole, BN)
         for step in range(whole // BN):
             start = turned(step, whole // BN, STAGGER) * BN
             most, total, acc = softmax_step(
                 q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc, False, CAUSAL, D, BN
             )
-        for start in range(whole, stop, BN):
+        for step in range(rest):
+            start = whole + turned(step, rest, STAGGER and ONE_LOOP) * BN
             most, total, acc = softmax_step(
                 q, k_ptr, v_ptr, key_row, query, start, N, scale, most, total, acc, True, CAUSAL, D, BN
             )
@@ -127,7 +141,7 @@ def query_step(
 def query_tiles(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, dout_ptr, delta_ptr, dq_ptr, M, N, heads, scale,
     GROUP: tl.constexpr, CAUSAL: tl.constexpr, STAGGER: tl.constexpr,
-    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, ONE_LOOP: tl.constexpr = False,
 ):  # fmt: skip
     """dq, and delta = sum(dout * out over D), which `key_tiles` needs: a block of queries over its keys."""
     tiles = tl.cdiv(M, BM)
@@ -143,13 +157,15 @@ def query_tiles(
         dq = tl.zeros((BM, D), tl.float32)
         key_row = head // GROUP * N
         stop = min(first + BM, N) if CAUSAL else N
-        whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
+        whole = whole_keys(first, N, BN, CAUSAL, ONE_LOOP)
+        rest = tl.cdiv(stop - whole, BN)
         for step in range(whole // BN):
             start = turned(step, whole // BN, STAGGER) * BN
             dq = query_step(
                 q, dout, lse, delta, k_ptr, v_ptr, key_row, query, start, N, scale, dq, False, CAUSAL, D, BN
             )
-        for start in range(whole, stop, BN):
+        for step in range(rest):
+            start = whole + turned(step, rest, STAGGER and ONE_LOOP) * BN
             dq = query_step(
                 q, dout, lse, delta, k_ptr, v_ptr, key_row, query, start, N, scale, dq, True, CAUSAL, D, BN
             )

@@ -55,7 +55,7 @@ def cube_notes(found: Resolution, tiling: Knobs) -> list[str]:
     """How operands and order of additions of a plan differ from what the inputs and the Cube would give."""
     hf32 = f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}"
     blas = "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
-    return [hf32] * found.hf32 + [blas] * (tiling["accumulate"] == "blas")
+    return [hf32] * found.hf32 + [blas] * (tiling.get("accumulate") == "blas")
 
 
 def mode_name(op: Operator, given: Any) -> Any:

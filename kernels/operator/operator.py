@@ -86,6 +86,7 @@ class Operator:
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
+    multiplied: the inputs that the Cube multiplies, all if left out. one_dtype: all inputs have the same, no mixtures.
     beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
     order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
     of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0. empty: whether sizes may be 0,
@@ -126,6 +127,8 @@ class Operator:
     host_bytes: Callable[[Tensors], int] | None = None
     resolve: Callable[[Tensors, Product, str], Resolution] | None = None
     beside_cube: Callable[[Arrays, Mapping[str, Any]], Arrays] | None = None
+    multiplied: tuple[str, ...] = ()
+    one_dtype: bool = False
     order_knobs: tuple[str, ...] = ()
     computes: str = "fp32"
     accumulates: str | None = None
@@ -232,7 +235,7 @@ class Operator:
 
     def mixtures(self) -> tuple[str, ...]:
         """Different data types for the required inputs, "float32+float16" in their order; only operators of the Cube."""
-        if self.resolve is None:
+        if self.resolve is None or self.one_dtype:
             return ()
         return tuple(
             "+".join(x) for x in itertools.product(self.dtypes, repeat=len(self.required)) if len(set(x)) > 1
@@ -243,8 +246,9 @@ class Operator:
         kinds = str(dtype).split("+")
         if len(kinds) == 1:
             return self.dtype(dtype)
-        if self.resolve is None or len(kinds) != len(self.required):
-            takes = f"{len(self.required)} types, of {listed(self.required)}" if self.resolve else "one type"
+        mixes = self.resolve is not None and not self.one_dtype
+        if not mixes or len(kinds) != len(self.required):
+            takes = f"{len(self.required)} types, of {listed(self.required)}" if mixes else "one type"
             raise UsageError(f"{self.name}: {dtype!r} is {len(kinds)} data types; it takes {takes}")
         names = [self.dtype(x) for x in kinds]
         return names[0] if len(set(names)) == 1 else "+".join(names)

@@ -50,7 +50,7 @@ class Plan:
 class PlanContext:
     """What a plan needs to know of the run: the product, whether tensors hold data, outputs that are already there.
 
-    room: part of UB that the rules of tilings may count on, see `fitting.py`.
+    room: part of UB and L0C that the rules of tilings may count on, see `fitting.py`.
     """
 
     product: Product
@@ -62,6 +62,11 @@ class PlanContext:
     def ub_bytes(self) -> int:
         """What tiles may take of UB by the rules of an operator."""
         return int(self.product.ub_bytes * self.room)
+
+    @property
+    def l0c_bytes(self) -> int:
+        """The same of L0C."""
+        return int(self.product.l0c_bytes * self.room)
 
     def mark(self) -> int:
         """Where the memory stands that its tensors take; `release` takes back what came after."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ...simulator.device import Device, device
@@ -68,20 +67,20 @@ class Advice:
 
     def _used(self, name: str, value: int) -> int | None:
         """The value that the operator really uses when asked for `value` beside the other knobs, if everything then fits."""
-        tiling = self._fitting({**self.asked, name: value}, self.op.plan)
+        tiling = self._fitting({**self.asked, name: value})
         used = None if tiling is None else tiling.get(name)
         return used if isinstance(used, int) and used <= value else None
 
     def _fits_without(self, *names: str) -> bool:
         """Whether the operator's own choice fits in place of these knobs."""
         rest = {n: x for n, x in self.asked.items() if n not in names}
-        return self._fitting(rest, partial(plan_that_fits, self.op)) is not None
+        return self._fitting(rest) is not None
 
-    def _fitting(self, asked: Mapping[str, Any], plan_of: Callable[..., Plan]) -> Mapping[str, Any] | None:
+    def _fitting(self, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Every knob as used when these are asked for; None if that does not fit."""
         context = PlanContext(self.product, False)
         try:
-            plan = plan_of(self.tensors, self.options, self.op.read_tiling(asked), context)
+            plan = plan_that_fits(self.op, self.tensors, self.options, self.op.read_tiling(asked), context)
             for step in plan.steps:
                 fit(call_of(step))
         except AscendtileError:
@@ -91,7 +90,8 @@ class Advice:
     def _sizes(self) -> str:
         given = ", ".join(f"{n} {list(x.shape)}" for n, x in self.tensors.items())
         return (
-            f"No tiling of {self.op.name} fits for {given} on {self.product.name}: make the tensors smaller."
+            f"Tried for {given} on {self.product.name}: what {self.op.name} chooses for less and less room, and each of "
+            "its knobs alone at other values; none fits. Give several knobs at once, or make the tensors smaller."
         )
 
 

@@ -189,7 +189,9 @@ class Bench:
             return {EXACT: golden, ROUNDED: rounded}, {
                 n: x for n, x in rounded.items() if n not in on.outputs
             }
-        rounded = self.op.formula(seen_by_cube(stored, resolved, self._cube(resolved)), options)
+        multiplied = self.op.multiplied or tuple(stored)
+        seen = seen_by_cube({n: stored[n] for n in multiplied}, resolved, self._cube(resolved))
+        rounded = self.op.formula({**stored, **seen}, options)
         beside = self.op.beside_cube(decoded(stored), options) if self.op.beside_cube else {}
         return {EXACT: golden, ROUNDED: {**rounded, **beside}}, beside
 

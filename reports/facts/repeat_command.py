@@ -116,6 +116,11 @@ def _inputs(run: Run) -> list[str]:
     return ["--size", *run.case.split()] if "=" in run.case else ["--case", run.case]
 
 
+def options_text(run: Run) -> str:
+    """ "causal=1": `set_options` as on the command line."""
+    return "  ".join(f"{n}={_plain(x)}" for n, x in set_options(run).items())
+
+
 def _numerics(run: Run) -> dict[str, str]:
     """What the user chose; a changed figure of the product is there already."""
     changed = facts.overrides(run)
@@ -124,12 +129,20 @@ def _numerics(run: Run) -> dict[str, str]:
 
 
 def _options(run: Run) -> dict[str, Any]:
-    """Arguments of the operator that differ from those of the case; None is what the operator chooses."""
+    """Arguments of the operator that differ from those of the case."""
+    return set_options(run, beside_case=True)
+
+
+def set_options(run: Run, beside_case: bool = False) -> dict[str, Any]:
+    """Arguments of the operator that differ from its usual ones, or from those of the case; None is what the operator
+    chooses.
+    """
     from ...kernels import get_operator
 
     try:
         op = get_operator(run.op or "")
-        usual = op.read_options(op.cases[run.case].options if run.case and run.case in op.cases else {})
+        of_case = op.cases[run.case].options if beside_case and run.case and run.case in op.cases else {}
+        usual = op.read_options(of_case)
     except UsageError:  # a record of an operator that this version does not have
         return {}
     given = {n: run.options[n] for n in usual if n in run.options}

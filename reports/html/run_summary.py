@@ -9,15 +9,16 @@ from markupsafe import Markup
 from ...simulator.record.run import ASSUMED_FIGURES, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
-from ..facts.repeat_command import repeat_command
+from ..facts.repeat_command import options_text, repeat_command
 from .writing import render
 
 MENTIONED = 0.01
 
 
 def title(run: Run) -> str:
-    """Operator, case, type."""
-    return ", ".join(texts.clean(x, 80) for x in (run.op or run.name, run.case, run.dtype) if x)
+    """Operator, case, type, and options that are not the usual ones."""
+    parts = run.op or run.name, run.case, run.dtype, options_text(run)
+    return ", ".join(texts.clean(x, 80) for x in parts if x)
 
 
 def device(run: Run) -> str:

@@ -68,15 +68,15 @@ def _plain_case(case: Case) -> dict[str, Any]:
 
 
 def _cases(cases: Iterable[Case]) -> list[RenderableType]:
-    table = folding(("\ncases (--case NAME)", 22), ("\nsizes", 26), ("\nwhat it is", 30))
+    table = folding(("\ncases (--case NAME)", 22), ("\nsizes, options", 26), ("\nwhat it is", 30))
     for case in cases:
-        sizes = " ".join(f"{n}={_size(x)}" for n, x in case.sizes.items())
+        sizes = " ".join(f"{n}={_size(x)}" for n, x in {**case.sizes, **case.options}.items())
         table.add_row(Text(case.name, style="bold"), Text(sizes), Text(clean(case.title)))
     return [table] if table.row_count else []
 
 
-def _size(x: int | tuple[int, ...]) -> str:
-    return str(x) if isinstance(x, int) else "x".join(map(str, x))
+def _size(x: Any) -> str:
+    return "x".join(map(str, x)) if isinstance(x, list | tuple) else str(x)
 
 
 def _knob(p: Parameter) -> str:

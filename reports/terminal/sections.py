@@ -29,6 +29,7 @@ from ..facts.launch_figures import (
     made_at,
     why_text,
 )
+from ..facts.repeat_command import options_text
 from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 
@@ -62,6 +63,8 @@ def heading(run: Run) -> Block:
     tiling = "  ".join(f"{k}={v}" for k, v in run.tiling.items())
     if tiling:
         rows.append(fact("tiling", tiling))
+    if options := options_text(run):
+        rows.append(fact("options", options))
     code = code_text(run)
     if code:
         rows.append(fact("code", code))

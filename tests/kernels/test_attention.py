@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
-from ascendtile.kernels import flash_attention, flash_attention_grad, get_operator, run_op
+from ascendtile.kernels import flash_attention, flash_attention_grad, get_operator, precision_study, run_op
+from ascendtile.kernels.operator.plan import PlanContext
+from ascendtile.kernels.running.fitting import plan_that_fits
+from ascendtile.kernels.running.launching import call_of
+from ascendtile.simulator.launch import place
 
 FORWARD, GRADIENT = "flash_attention", "flash_attention_grad"
 # Norm of the error over that of the result: roundings of the inputs' type inside and at the end, or sums in FP32.
@@ -135,3 +139,100 @@ def test_programs_that_begin_with_keys_of_their_own_do_not_wait_for_each_other()
         for x in ("apart", "together")
     )
     assert apart < 0.8 * together
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+@pytest.mark.parametrize(
+    "code", [{}, *({"compiler": "triton-ascend", "compiler_version": v} for v in ("9.0", "8.5"))]
+)
+def test_the_own_choice_of_every_case_fits_with_every_compiler(op: str, code: dict[str, str]) -> None:
+    declared = get_operator(op)
+    with sim.device("ascend910b3", values=False, **code) as machine:
+        for case in declared.cases.values():
+            options, knobs = declared.read_options(case.options), declared.read_tiling({})
+            context = PlanContext(machine.product, False)
+            plan = plan_that_fits(declared, declared.shapes(case, "float16"), options, knobs, context)
+            for step in plan.steps:
+                place(call_of(step))  # raises BufferOverflowError
+
+
+def test_what_no_choice_fits_is_said_as_what_was_tried() -> None:
+    sizes = {"b": 1, "n": 1, "s": 64, "d": 128}
+    small = {"buffers.l0c": 4096}
+    with pytest.raises(sim.errors.BufferOverflowError, match="its knobs alone at other values; none fits"):
+        run_op(GRADIENT, sizes, "float16", "ascend910b3", values=False, overrides=small)
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+def test_float32_with_use_fp16_is_the_run_of_float16_with_results_in_float32(op: str) -> None:
+    small = {
+        n: x if n == "lse" else np.float16(x) for n, x in get_operator(op).inputs("tiny", "float32").items()
+    }
+    how = {"product": "ascend910b2", "errors": False, "options": {"causal": 1}}
+    whole = run_op(op, inputs=small, time=False, **how).outputs
+    wide = {n: np.float32(x) for n, x in small.items()}
+    found = run_op(op, inputs=wide, cube_math_type="USE_FP16", **how)
+    casts = sum(x.kernel == "cast_flat" for x in found.launches)
+    assert casts == len(set(small) & {"q", "k", "v", "dout"})
+    for n, x in found.outputs.items():
+        assert x.dtype == np.float32
+        assert np.array_equal(x.astype(whole[n].dtype), whole[n])
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+def test_a_study_names_what_the_cube_multiplies(op: str) -> None:
+    found = precision_study(op, "tiny", modes="KEEP_DTYPE,USE_HF32,USE_FP16", time=False)
+    of_type = {"float16": ["fp16"] * 3, "bfloat16": ["bf16"] * 3, "float32": ["fp32", "hf32", "fp16"]}
+    for dtype, wanted in of_type.items():
+        assert [row.compute_dtype for row in found.rows if row.dtype == dtype] == wanted
+
+
+def test_mixtures_of_data_types_are_no_choice() -> None:
+    with pytest.raises(sim.UsageError, match="it takes one type"):
+        get_operator(FORWARD).mixture("float16+float32+float16")
+    assert get_operator(GRADIENT).mixtures() == ()
+
+
+@pytest.mark.parametrize(("n", "s", "causal"), [(1, 512, 1), (1, 512, 0), (2, 256, 0), (4, 300, 1)])
+def test_the_chosen_blocks_of_a_short_gradient_are_near_the_best_square(n: int, s: int, causal: int) -> None:
+    def time_us(**tiling: int) -> float:
+        how = {"options": {"causal": causal}, "tiling": tiling, "values": False}
+        return run_op(GRADIENT, {"b": 1, "n": n, "s": s, "d": 64}, "float16", "ascend910b3", **how).time_us
+
+    with sim.device(explain=False):
+        assert time_us() <= 1.1 * min(time_us(block_m=e, block_n=e) for e in (32, 64, 128))
+
+
+@pytest.mark.parametrize(("s_kv", "whole"), [(77, 128), (200, 256), (1000, 1024)])
+def test_keys_that_no_block_divides_cost_little_more_than_a_whole_number_of_blocks(
+    s_kv: int, whole: int
+) -> None:
+    ragged, even = (
+        run_op(
+            FORWARD, {"b": 1, "n": 8, "s": 1024, "s_kv": n, "d": 64}, "float16", "ascend910b3", values=False
+        )
+        for n in (s_kv, whole)
+    )
+    assert ragged.time_us <= 1.15 * even.time_us
+
+
+def test_a_causal_launch_of_short_heads_takes_hardly_longer_than_one_that_sees_all() -> None:
+    half, whole = (
+        run_op(FORWARD, "bert-base", "float16", "ascend910b3", values=False, options={"causal": c}).time_us
+        for c in (1, 0)
+    )
+    assert half <= 1.05 * whole
+
+
+@pytest.mark.parametrize("op", [FORWARD, GRADIENT])
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("starts", ["apart", "together"])
+def test_long_loops_and_short_ones_are_near_float64(op: str, causal: int, starts: str) -> None:
+    """Blocks of 16: up to 8 steps are masked all, more in a loop of their own."""
+    declared = get_operator(op)
+    for s_kv in (100, 200):
+        inputs = declared.inputs({"b": 1, "n": 1, "s": 150, "s_kv": s_kv, "d": 16}, "float32")
+        how = {"tiling": {"block_m": 32, "block_n": 16, "starts": starts}, "options": {"causal": causal}}
+        found = run_op(op, inputs=inputs, product="ascend910b2", time=False, errors=False, **how).outputs
+        for name, golden in declared.reference(inputs, causal=causal).items():
+            np.testing.assert_allclose(found[name], golden, atol=4e-6 * np.abs(golden).max())

@@ -389,6 +389,7 @@ def test_attention_drawn(op, data):
     dtype = data.draw(st.sampled_from(("float16", "float32", "bfloat16")))
     product = data.draw(st.sampled_from(("ascend910b3", "ascend910b4")))
     options = {"causal": data.draw(st.integers(0, 1))}
-    points, problem = points_of(op, sizes, product, dtype, options=options)
+    mode = data.draw(st.sampled_from(("KEEP_DTYPE", "USE_HF32", "USE_FP16")))
+    points, problem = points_of(op, sizes, product, dtype, mode, options=options)
     legal, _ = points.space.legal()
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1))]])

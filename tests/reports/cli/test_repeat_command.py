@@ -9,6 +9,7 @@ import pytest
 
 from ascendtile.kernels import run_op
 from ascendtile.reports.facts.repeat_command import repeat_command
+from ascendtile.reports.html.run_summary import title
 from ascendtile.simulator import load_run
 
 SIZES = ("--size", "m=30", "n=26", "k=52")
@@ -52,3 +53,17 @@ def test_a_record_of_an_unknown_operator_has_a_command():
     run = run_op("rms_norm", case="tiny", time=False).run
     assert repeat_command(replace(run, op="no_such_op")).startswith("ascendtile run no_such_op --case tiny")
     assert repeat_command(replace(run, op=None)) is None
+
+
+@pytest.mark.parametrize("given", [(), ("--option", "causal=1"), ("--option", "causal=0")])
+def test_pages_name_the_options_in_force_that_are_not_the_usual_ones(ascendtile, tmp_path, given):
+    """Whoever set them: the case has causal=1, the operator 0."""
+    asked = ("flash_attention", "--case", "tiny", "--no-values", *given)
+    page = ascendtile("run", *asked, "--save", tmp_path / "a.run").out
+    run = load_run(tmp_path / "a.run")
+    told = "options causal=1" in page
+    assert told == ("causal=1" in title(run)) == (run.options["causal"] == 1)
+
+
+def test_the_list_of_cases_names_the_options_that_they_set(ascendtile):
+    assert "causal=1" in ascendtile("ops", "flash_attention").out.split("sizes (--size")[0]

@@ -50,8 +50,8 @@ class BufferMerging:
         into.values += t.values
         into.pieces = min(into.pieces, t.pieces)
         self.uses.setdefault(id(into), []).extend(self.uses.get(id(t), ()))
-        if t.numel * t.bits > into.numel * into.bits:
-            into.shape, into.bits, into.spread = t.shape, t.bits, t.spread
+        if t.room > into.room:
+            into.shape, into.bits, into.spread, into.padding = t.shape, t.bits, t.spread, t.padding
 
     def _lives(self) -> None:
         """3.4: from the first write to the last use."""
@@ -153,7 +153,7 @@ class BufferPlan:
         """3.9: results take the place of operands, the largest first."""
         for s in self.x.steps:
             given: set[int] = set()
-            for w in sorted(s.writes, key=lambda t: -t.numel * t.bits):
+            for w in sorted(s.writes, key=lambda t: -t.room):
                 r = self.root(w)
                 if not r.carried and r.first == s.at and (r.merged or not s.casts):
                     self._take_over(s, r, given)
@@ -174,4 +174,4 @@ class BufferPlan:
 def _gives(q: PlannedTile, r: PlannedTile, at: int) -> bool:
     """Whether an operand ends here and its buffer is large enough and of the same space."""
     ends = q is not r and not q.carried and q.first < at == q.last
-    return ends and q.space == r.space and q.numel * q.bits >= r.numel * r.bits
+    return ends and q.space == r.space and q.room >= r.room

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....ir.program import Op
 from ..needs import INSERTION
-from . import scratch
+from . import padding, scratch
 from .building import StepBuilder
 from .tiles import BROADCAST, TILE, PlannedTile
 from .types import BOOL, BYTES, bits_of, element_of, summed_in
@@ -59,7 +59,9 @@ def sort(b: StepBuilder, op: Op) -> None:
     used = "fp16" if element in BYTES else "fp32" if element not in ("fp16", "fp32") else element
     t = b.widened(op, b.tile_of(v), used)
     extra = scratch.sort(b.shape(v)[-1], bits_of(used), len(op.results) > 1, bool(op.attrs["descending"]))
-    b.step(op, [t], [b.result(op, r) for r in op.results], extra=extra)
+    outs = [b.result(op, r) for r in op.results]
+    padding.sort((t, *outs))
+    b.step(op, [t], outs, extra=extra)
 
 
 def gather(b: StepBuilder, op: Op) -> None:
@@ -98,7 +100,11 @@ def permute(b: StepBuilder, op: Op) -> None:
     turned = op.attrs["order"][-1] != len(v.shape) - 1
     element = element_of(v)
     wide = b.widened(op, t, "fp16") if element == BOOL else t
-    b.step(op, [wide], [b.result(op, r)], extra=scratch.TRANSPOSE_BITS if turned and t.bits == 64 else 0)
+    assert wide is not None
+    out = b.result(op, r)
+    if turned:
+        padding.transpose(wide, out, b.shape(v), op.attrs["order"])
+    b.step(op, [wide], [out], extra=scratch.TRANSPOSE_BITS if turned and t.bits == 64 else 0)
 
 
 def insertion(b: StepBuilder, op: Op) -> None:

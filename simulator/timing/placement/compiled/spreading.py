@@ -55,18 +55,18 @@ def _padded(t: PlannedTile) -> bool:
 
 def _joined(a: PlannedTile, b: PlannedTile) -> bool:
     """Gives b the paddings of a; whether that is news."""
-    axes = _axes(a.shape, b.shape)
+    axes = same_axes(a.shape, b.shape)
     more = {axes[k] for k in a.spread if k in axes} - b.spread
     b.spread |= more
     return bool(more)
 
 
-def _axes(one: tuple[int, ...], other: tuple[int, ...]) -> dict[int, int]:
+def same_axes(one: tuple[int, ...], other: tuple[int, ...]) -> dict[int, int]:
     """Which axis of the other tile each axis of one is: by place where the ranks are equal, else by length, in order."""
     if len(one) == len(other):
         return {k: k for k, (m, n) in enumerate(zip(one, other, strict=True)) if m == n > 1}
     if len(one) > len(other):
-        return {b: a for a, b in _axes(other, one).items()}
+        return {b: a for a, b in same_axes(other, one).items()}
     found: dict[int, int] = {}
     at = 0
     for k, n in enumerate(one):

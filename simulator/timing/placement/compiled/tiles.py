@@ -35,7 +35,8 @@ class PlannedTile:
     values: of the program, that lie in it. loaded, stored: a load fills it, a store empties it. scalar: scalar code touches
     it. masked: rows of it, or of a tile that it is worked on with, are moved with a mask, so that its axes stay apart.
     carried: no result takes its place and it takes none. unique: it shares no bytes. loops: those around its making,
-    outermost first. spread: axes whose elements each begin at a block of 32 bytes. first, last: its life, -1: never written.
+    outermost first. spread: axes whose elements each begin at a block of 32 bytes. padding: axis -> its
+    length is rounded up to a multiple of so many elements (9.6, 9.7). first, last: its life, -1: never written.
     """
 
     shape: tuple[int, ...]
@@ -58,6 +59,7 @@ class PlannedTile:
     unique: bool = False
     label: str = ""
     spread: frozenset[int] = frozenset()
+    padding: dict[int, int] = field(default_factory=dict)
     first: int = -1
     last: int = -1
 
@@ -65,6 +67,20 @@ class PlannedTile:
     def numel(self) -> int:
         """Elements."""
         return math.prod(self.shape)
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """Shape with its padding."""
+        return tuple(align(n, self.padding.get(k, 1)) for k, n in enumerate(self.shape))
+
+    @property
+    def room(self) -> int:
+        """Bits of all elements with their padding."""
+        return math.prod(self.padded) * self.bits
+
+    def pad(self, axis: int, elements: int) -> None:
+        """Rounds an axis up to a multiple of so many elements; the larger of two multiples holds."""
+        self.padding[axis] = max(elements, self.padding.get(axis, 1))
 
     @property
     def merged(self) -> bool:
@@ -114,7 +130,7 @@ BLOCK_BITS = 8 * BLOCK_BYTES
 def tile_size(t: PlannedTile) -> int:
     """Bytes, not aligned yet. Outside of UB the layout is that of the Cube."""
     if t.space == UB:
-        return -(-spread_bits(t.shape, t.bits, t.spread) // 8)
+        return -(-spread_bits(t.padded, t.bits, t.spread) // 8)
     measure = {L0C: accumulator_bytes, BT: table_bytes}.get(t.space, fractal_bytes)
     return max((measure(v) for v in t.values), default=0) // t.pieces
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....ir.operations import Scratch, operation
 from ....ir.program import Op, Value
-from . import scratch
+from . import padding, scratch
 from .building import BOOL_CAST_BITS, StepBuilder, Tiles
 from .tiles import COMPARED, FILLED, INDICES, WIDENED, PlannedTile
 from .types import BOOL, BYTES, INTEGERS, ORDERS, compared_in, computed_in, element_of, through
@@ -158,6 +158,8 @@ def cast_now(b: StepBuilder, op: Op) -> None:
         return
     out = b.result(op, r)
     assert t is not None
+    if (middle or source) in ("int32", "int16") and target in BYTES:
+        padding.truncation(t, out, b.shape(v))
     b.cast_step(op, t, out, _cast_scratch(b, v, source, target, middle))
 
 

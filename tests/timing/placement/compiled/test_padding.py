@@ -1,4 +1,4 @@
-"""Axes that the compiler makes longer than what they hold: transposes with the last axis and sorts, in known sums."""
+"""Axes that the compiler makes longer than what they hold: transposes, sorts and casts to bytes, in known sums."""
 
 from __future__ import annotations
 
@@ -84,3 +84,40 @@ def test_rows_of_a_sort_are_up_to_32_elements(m: int, n: int) -> None:
     """What is loaded, what is stored, and five rows of scratch."""
     row = up(n, 32) * 4
     assert placed(in_order, "float32", M=m, N=n) == 2 * m * row + 5 * row
+
+
+@sim.jit
+def to_bytes(x, out, M: tl.constexpr, N: tl.constexpr):
+    o = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + o, tl.load(x + o).to(tl.int8))
+
+
+@sim.jit
+def row_to_bytes(x, out, N: tl.constexpr):
+    o = tl.arange(0, N)
+    tl.store(out + o, tl.load(x + o).to(tl.int8))
+
+
+def truncated(kernel: Any, bits: int, **sides: int) -> int:
+    """Bytes side by side; the result lies on the source if that is as large."""
+    n = sides.get("M", 1) * sides["N"]
+    with sim.device(PRODUCT, overrides={"buffers.ub": 1 << 24}):
+        run = kernel.time((1,), sim.shape((n,), f"int{bits}"), sim.shape((n,), "int8"), **sides)
+    return int(run.launches[0].buffers["UB"].placed_bytes) - up(2 * n * bits // 8, 32)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.sampled_from([16, 32]), SIDES, SIDES)
+def test_a_cast_to_bytes_has_32_rows_and_whole_blocks(bits: int, m: int, n: int) -> None:
+    source, result = up(m, 32) * up(n, 256 // bits) * bits // 8, up(m, 32) * up(n, 32)
+    beside = 0 if source >= result else result
+    assert truncated(to_bytes, bits, M=m, N=n) == source + beside
+
+
+@pytest.mark.parametrize(
+    ("bits", "n", "source"), [(32, 8, 1024), (32, 32, 4096), (32, 64, 4096), (32, 2048, 8192), (16, 64, 2048)]
+)
+def test_a_cast_of_one_axis_to_bytes_has_1024_elements_or_fewer_if_it_is_short(
+    bits: int, n: int, source: int
+) -> None:
+    assert truncated(row_to_bytes, bits, N=n) == source

@@ -109,6 +109,10 @@ def test_time_only_needs_no_memory(op):
         "group_norm": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
         "layer_norm": ({"rows": 1 << 11, "cols": 1 << 13}, {"rows": 1 << 20, "cols": 1 << 20}),
         "rms_norm": ({"rows": 1 << 11, "cols": 1 << 13}, {"rows": 1 << 20, "cols": 1 << 20}),
+        **dict.fromkeys(
+            ("flash_attention", "flash_attention_grad"),
+            ({"b": 16, "n": 32, "s": 256, "d": 128}, {"b": 1 << 10, "n": 1 << 10, "s": 1 << 13, "d": 128}),
+        ),
         "matmul": ({"m": 1 << 11, "n": 16, "k": 1 << 13}, {"m": 1 << 20, "n": 16, "k": 1 << 20}),
     }
     sizes, larger = large.get(op.name, ({"shape": 1 << 24}, {"shape": 1 << 40}))

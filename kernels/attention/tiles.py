@@ -73,12 +73,12 @@ def softmax_step(
     k = block_of(k_ptr, key_row + start, N - start, BN, D)
     v = block_of(v_ptr, key_row + start, N - start, BN, D)
     s = tl.dot(q, tl.trans(k)) * scale
-    if MASKED:
+    if MASKED:  # a finite score: a program may begin with keys that a query does not see at all
         key = start + tl.arange(0, BN)
         if CAUSAL:
-            s = tl.where(seen(query[:, None], key[None, :], N, CAUSAL), s, -float("inf"))
+            s = tl.where(seen(query[:, None], key[None, :], N, CAUSAL), s, -3.0e38)
         else:  # the same for every query: a row to add is cheaper than a choice for each score
-            s = s + tl.where(seen(query, key, N, CAUSAL), 0.0, -float("inf"))[None, :]
+            s = s + tl.where(seen(query, key, N, CAUSAL), 0.0, -3.0e38)[None, :]
     now = tl.maximum(most, tl.max(s, axis=1))
     p = tl.exp(s - now[:, None])
     shrink = tl.exp(most - now)

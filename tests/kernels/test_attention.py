@@ -237,3 +237,13 @@ def test_long_loops_and_short_ones_are_near_float64(op: str, causal: int, starts
         found = run_op(op, inputs=inputs, product="ascend910b2", time=False, errors=False, **how).outputs
         for name, golden in declared.reference(inputs, causal=causal).items():
             np.testing.assert_allclose(found[name], golden, atol=4e-6 * np.abs(golden).max())
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_a_program_may_begin_with_keys_that_no_query_of_its_own_sees(causal: int) -> None:
+    q, k, v = drawn((1, 2, 1, 4), (1, 1, 17, 4), (1, 1, 17, 4))
+    how = {"block_m": 32, "block_n": 16, "cores": 2}
+    inputs, options = {"q": q, "k": k, "v": v}, {"causal": causal}
+    run = run_op(FORWARD, inputs=inputs, options=options, tiling=how, product="ascend910b2", time=False)
+    wanted = get_operator(FORWARD).reference(inputs, **options)
+    assert all(np.allclose(run.outputs[n], x, atol=1e-6) for n, x in wanted.items())

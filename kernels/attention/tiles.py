@@ -57,11 +57,16 @@ def turned(step, steps, STAGGER: tl.constexpr):
 
 
 @sim.jit
-def whole_keys(first, N, BN: tl.constexpr, CAUSAL: tl.constexpr, ONE_LOOP: tl.constexpr):
-    """Keys of the blocks that all queries from `first` on see whole; none where every step is masked."""
-    if ONE_LOOP:
-        return 0
-    return min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
+def key_steps(first, N, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr, ONE_LOOP: tl.constexpr):
+    """Keys of the blocks that all queries from `first` on see whole, and how many masked blocks come after them.
+
+    ONE_LOOP: every block is masked.
+    """
+    stop = min(first + BM, N) if CAUSAL else N
+    whole = 0
+    if not ONE_LOOP:
+        whole = min(first + 1, N) // BN * BN if CAUSAL else N // BN * BN
+    return whole, tl.cdiv(stop - whole, BN)
 
 
 @sim.jit
@@ -104,9 +109,7 @@ def forward_tiles(
         total = tl.zeros((BM,), tl.float32)
         acc = tl.zeros((BM, D), tl.float32)
         key_row = head // GROUP * N
-        stop = min(first + BM, N) if CAUSAL else N
-        whole = whole_keys(first, N, BN, CAUSAL, ONE_LOOP)
-        rest = tl.cdiv(stop - whole, BN)
+        whole, rest = key_steps(first, N, BM, BN, CAUSAL, ONE_LOOP)
         for step in range(whole // BN):
             start = turned(step, whole // BN, STAGGER) * BN
             most, total, acc = softmax_step(
@@ -156,9 +159,7 @@ def query_tiles(
         q, dout = block_of(q_ptr, row, real, BM, D), block_of(dout_ptr, row, real, BM, D)
         dq = tl.zeros((BM, D), tl.float32)
         key_row = head // GROUP * N
-        stop = min(first + BM, N) if CAUSAL else N
-        whole = whole_keys(first, N, BN, CAUSAL, ONE_LOOP)
-        rest = tl.cdiv(stop - whole, BN)
+        whole, rest = key_steps(first, N, BM, BN, CAUSAL, ONE_LOOP)
         for step in range(whole // BN):
             start = turned(step, whole // BN, STAGGER) * BN
             dq = query_step(

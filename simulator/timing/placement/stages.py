@@ -65,13 +65,15 @@ class _Body:
 
     def stages(self) -> Stages | None:
         """None where a stage would need what a later one makes."""
-        if not self._known_sides() or self._may_meet():
+        if not self._known_sides():
             return None
         edges, carried = self._edges()
         if not self._settled([*edges, *carried]) or any(self._apart(e) != e.gap for e in carried):
             return None
         self._later(edges, {op.id for e in carried for op in (e.made, e.reader)})
-        if max(self.stage.values(), default=0) + 1 < FEWEST:
+        if (
+            max(self.stage.values(), default=0) + 1 < FEWEST or self._may_meet()
+        ):  # the dearest question comes last
             return None
         return Stages(self.stage, frozenset(self._kept(edges)), self._spans())
 

@@ -95,7 +95,7 @@ class Recorder:
             return
         if (
             self.held is not None and loop.ahead > 1
-        ):  # iterations of the loop itself, which come after those that wait
+        ):  # the loop itself goes on, after the iterations that wait
             self.held.finish()
             self.builder.take([loop], active, self.each)
         else:

@@ -40,6 +40,8 @@ class Device:
     warm_l2: whether the arguments, or those named, are in L2 when a kernel starts (as far as they fit), as in a loop that
     repeats it or right after the kernel that made them; otherwise all come from memory.
     changed_l2: part of L2, 0 to 1, that is full of what earlier kernels wrote and has to go to memory first.
+    cold_code: whether another kernel ran before, as in the profile of a network, so that each core fetches the kernel's code
+    first (`launch.cold_code_us_per_core`); otherwise the kernel is launched again and again.
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there
     is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop: iterations that
@@ -78,6 +80,7 @@ class Device:
     l0_tile: tuple[int, int, int] | None = None
     warm_l2: bool | tuple[str, ...] = False
     changed_l2: float = 0.0
+    cold_code: bool = False
     banks_apart: bool = False
     unit_flag: bool = False
     workspace_copies: int | None = None

@@ -61,6 +61,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "local_copies_only": (lambda x: isinstance(x, bool), "True or False"),
     "explain": (lambda x: isinstance(x, bool), "True or False"),
     "details": (lambda x: isinstance(x, bool), "True or False"),
+    "cold_code": (lambda x: isinstance(x, bool), "True or False"),
     "banks_apart": (lambda x: isinstance(x, bool), "True or False"),
     "unit_flag": (lambda x: isinstance(x, bool), "True or False"),
     "timeline": (lambda x: _integer(x, 0), "a number of instructions from 0"),

@@ -15,6 +15,7 @@ OWN = ("product", "cube_math_type", "values", "time", "explain", "details", "tim
 # Options with which a kernel is not faster than without: the closed forms hold below its time as they are.
 BOUNDS_HOLD = (
     "changed_l2",
+    "cold_code",
     "step_limit",
     "accumulate",
     "hf32_round",

@@ -13,6 +13,7 @@ from .table import Row
 
 TOPICS: tuple[str, ...] = (
     "attention",
+    "board",
     "convolutions",
     "instructions",
     "matmuls",

@@ -57,6 +57,13 @@ class Settings:
             raise UsageError(f"{self.row.id}: l2={entry} is not one of cold, past, warm, first")
         return ("x_ptr",) if entry == "first" else entry == "warm"
 
+    def _after_others(self) -> bool:
+        """code=warm: launched again and again; cold: other kernels ran before, as in a profile that says what was in L2."""
+        entry = self.text("code", "cold" if self.text("l2", "loop") in ("cold", "warm", "first") else "warm")
+        if entry not in ("cold", "warm"):
+            raise UsageError(f"{self.row.id}: code={entry} is not one of cold, warm")
+        return entry == "cold"
+
     def device_options(self) -> dict[str, Any]:
         """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start."""
         options: dict[str, Any] = {
@@ -68,6 +75,7 @@ class Settings:
             "multibuffer": self.number("buffers", 2),
             "warm_l2": self._warm(),
             "changed_l2": self.number("changed", 0) / 100,
+            "cold_code": self._after_others(),
             "unit_flag": self.text("unitflag", "off") == "on",
             "banks_apart": self.text("banks") == "apart",
         }

@@ -259,7 +259,8 @@ class LoweringContext(Interpreter):
         moved = self.moved(r, pipe, pointer.offsets, amount, bursts)
         what.update(self.least_in(op, rates, pointer, mask, moved, many))
         target = Target(self.path(op, pipe, channels), access, share)
-        self.add(pipe, op.loc, channel=target, amount=moved.amount, half=moved.half, **what)
+        late = self.plan.late_from_memory if pipe == self.plan.wiring.mte2 else 0.0
+        self.add(pipe, op.loc, channel=target, amount=moved.amount, half=moved.half, late=late, **what)
         return bursts, elements
 
     def moved(self, v: Value, pipe: int, offsets: Affine, amount: Any, bursts: Any) -> Moved:

@@ -20,6 +20,7 @@ TOPICS: tuple[str, ...] = (
     "row_kernels",
     "streams",
     "transfers",
+    "triton_kernels",
 )
 
 

@@ -57,14 +57,17 @@ class Settings:
             raise UsageError(f"{self.row.id}: l2={entry} is not one of cold, past, warm, first")
         return ("x_ptr",) if entry == "first" else entry == "warm"
 
-    def device_options(self) -> dict[str, Any]:
-        """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start."""
+    def device_options(self, compiler: str = "ascendc") -> dict[str, Any]:
+        """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start.
+
+        compiler: most of what was measured is written by hand.
+        """
         options: dict[str, Any] = {
             "product": self.row.product,
             "values": False,
             "timeline": 0,
             "step_limit": 1 << 30,
-            "compiler": "ascendc",  # what was measured is written by hand
+            "compiler": compiler,
             "multibuffer": self.number("buffers", 2),
             "warm_l2": self._warm(),
             "changed_l2": self.number("changed", 0) / 100,
@@ -136,14 +139,16 @@ def volume(sizes: tuple[int, ...]) -> int:
 Choice = TypeVar("Choice")
 
 
-def fastest(row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run]) -> tuple[Run, Choice, int]:
+def fastest(
+    row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run], compiler: str = "ascendc"
+) -> tuple[Run, Choice, int]:
     """The fastest run, what was chosen for it, and of how many; those that do not fit in a buffer do not count.
 
     Raises BufferOverflowError, of the last one, if none fits.
     """
     found: list[tuple[Run, Choice]] = []
     overflow: BufferOverflowError | None = None
-    with device(**Settings(row).device_options()):
+    with device(**Settings(row).device_options(compiler)):
         for choice in choices:
             try:
                 found.append((work(choice), choice))

@@ -30,7 +30,7 @@ from ...simulator.products import Product
 from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ...simulator.timing.placement.layouts import align
-from ..bounds.vector import LINE, memory_rate, overheads_us
+from ..bounds.vector import LINE, memory_rate, missed, overheads_us
 from ..operator.layout import up
 from ..operator.tensors import Columns, Tensors, dtype_of, element_type
 from ..shared.casts import CAST_BLOCK
@@ -150,7 +150,7 @@ class _Launch:
         return (
             (loaded + stored) / product.l2_bytes_per_cycle,
             loaded / product.l2_bytes_per_cycle + self.tail,
-            once / memory_rate(product) + self.tail,
+            missed(once, product) / memory_rate(product) + self.tail,
             loaded / self.cores / self.rate + self.tail,
         )
 
@@ -165,14 +165,15 @@ def _others_us(tensors: Tensors, product: Product, mode: str, points: Columns) -
     used = min(vectors, -(-elements // columns))
     touched = 1.0 if elements * 4 % LINE == 0 and columns * 4 % LINE == 0 else SHARED * columns * 4 / LINE
     moved = split * min(1.0, touched) * 4 * elements
-    cycles = moved / memory_rate(product) + flight
+    cycles = missed(moved, product) / memory_rate(product) + flight
     summing = cycles / product.us_to_cycles(1.0) + launch_overhead_us(product, used, vectors)
     casts = 0.0
     for n in ("a", "b"):
         x = tensors[n]
         if dtype_of(x).itemsize != size:
             programs = min(vectors, -(-x.size // min(CAST_BLOCK, up(x.size, 16))))
-            cycles_read = x.size * dtype_of(x).itemsize * SHARED / memory_rate(product) + flight
+            least = missed(x.size * dtype_of(x).itemsize * SHARED, product)
+            cycles_read = float(least) / memory_rate(product) + flight
             casts += cycles_read / product.us_to_cycles(1.0) + launch_overhead_us(product, programs, vectors)
     return np.where(split > 1, summing, 0.0) + casts
 

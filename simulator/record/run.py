@@ -240,6 +240,8 @@ class Launch:
     without any. core_bytes: unit and path ("AIV.GM to UB") -> core by core the bytes that it moved. directions: tensor
     argument -> "in", "out" or "in out", what the kernel does with it. All four are empty where no timeline was asked for.
     compiler: who made the code: "triton-ascend 9.0", "triton-ascend 8.5" or "ascendc"; empty in older records.
+    l2_left_bytes: what the launch wrote that is still only in L2 at its end: the launches after it have to write it to
+    memory. None in older records.
     """
 
     kernel: str
@@ -272,6 +274,7 @@ class Launch:
     core_bytes: dict[str, tuple[float, ...]] = field(default_factory=dict)
     directions: dict[str, str] = field(default_factory=dict)
     compiler: str = ""
+    l2_left_bytes: float | None = None
 
     @property
     def working_us(self) -> float:

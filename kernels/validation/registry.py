@@ -28,12 +28,14 @@ TOPICS: tuple[str, ...] = (
 class Prediction:
     """What we say of a row, in the row's unit. roofline: the trivial bound (peak rates only), or None if there is none.
 
-    note: how the row was simulated, and which effects are not modelled.
+    note: how the row was simulated, and which effects are not modelled. interval: in the row's unit, what nine of ten
+    measured times lie in; `predict` fills it in for times of kernels.
     """
 
     value: float
     roofline: float | None = None
     note: str = ""
+    interval: tuple[float, float] | None = None
 
 
 Predictor = Callable[[Row], Prediction]

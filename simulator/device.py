@@ -55,9 +55,10 @@ class Device:
     numerics: choices that differ from the product's or the usual ones, see `simulator/precision/numeric_switches.py`.
     atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
-    explain: whether a launch is timed again and again to say how sure its time is and what holds it up: with every figure at
-    the fast and at the slow end of what was published, with one limit lifted at a time, and with one knob changed.
-    details: False leaves out of a launch what only pages about it show, for sweeps: costs by line, roofs and grades.
+    explain: whether a launch is timed again and again to say what holds its time up: with one limit lifted at a time, and
+    with one knob changed.
+    details: False leaves out of a launch what only pages about it show, for sweeps: costs by line, roofs, grades, and what
+    measured times lie between.
     timeline: instructions kept in the record. step_limit: loop iterations after which a kernel counts as endless.
     """
 

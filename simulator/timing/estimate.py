@@ -41,6 +41,7 @@ from .lowering.warnings import buffer_messages, grid_messages, padded_rows
 from .placement.memory_spaces import UB
 from .placement.strides import one_by_one
 from .results.bounds import bounds_us
+from .results.error_model import with_interval
 from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
 from .results.occupancy import Points, occupancy
 from .results.rooflines import core_bytes, roofs
@@ -200,6 +201,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         compiler=call.device.code_by(),
         l2_left_bytes=float(touch.left_bytes),
     )
+    launch = with_interval(launch, product) if details else launch
     return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)
 
 

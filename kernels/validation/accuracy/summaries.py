@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....simulator.products import load_product
-from ..registry import Prediction
+from ..registry import TIME, Prediction
 from ..table import Row
 from .statistics import Interval, Summary, inside, summarise
 
 FITTED, NOT_FITTED = "fitted", "not fitted"
-KERNELS = "us"  # the unit of rows that are times of whole kernels
 # All kernels that nothing was fitted on, by the architecture of the core (`product.npu_arch`).
 HELD_OUT = "held out"
 FAMILIES = {2201: "A2 and A3", 1001: "910A", 2002: "310P", 3002: "310B"}
@@ -86,7 +85,7 @@ def summaries(results: Sequence[Result]) -> list[Group]:
 
 def held_out(judged: Sequence[Result]) -> list[Group]:
     """Kernels that nothing was fitted on: those of each family of products, then all of them."""
-    kernels = [r for r in judged if r.row.unit == KERNELS and not r.row.fitted]
+    kernels = [r for r in judged if r.row.unit == TIME and not r.row.fitted]
     by_family: dict[str, list[Result]] = {}
     for r in kernels:
         by_family.setdefault(family_of(r.row), []).append(r)

@@ -67,26 +67,47 @@ def stream(x_ptr, t, d, D, STREAM: tl.constexpr, mask):
 
 
 @sim.jit
+def weights(res_ptr, post_ptr, t, TO: tl.constexpr, ok):
+    """Of one stream of the result: those of four streams and of h."""
+    at = res_ptr + t * 16 + TO
+    a, b = tl.load(at, mask=ok, other=0.0), tl.load(at + 4, mask=ok, other=0.0)
+    c, e = tl.load(at + 8, mask=ok, other=0.0), tl.load(at + 12, mask=ok, other=0.0)
+    return (
+        a[:, None],
+        b[:, None],
+        c[:, None],
+        e[:, None],
+        tl.load(post_ptr + t * 4 + TO, mask=ok, other=0.0)[:, None],
+    )
+
+
+@sim.jit
+def mixed(out_ptr, a, b, c, e, h, w, t, d, D, TO: tl.constexpr, mask):
+    """One stream of the result."""
+    total = h * w[4] + a * w[0] + b * w[1] + c * w[2] + e * w[3]
+    at = (t[:, None] * 4 + TO) * D + d[None, :]
+    tl.store(out_ptr + at, total.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@sim.jit
 def mixed_streams(
     x_ptr, res_ptr, post_ptr, h_ptr, out_ptr, T, D, BT: tl.constexpr, BD: tl.constexpr
 ):  # fmt: skip
     """out[t, i, :] = sum over four streams j of res[t, j, i] x[t, j, :], and post[t, i] h[t, :]."""
     t = tl.program_id(0) * BT + tl.arange(0, BT)
     ok = t < T
-    for first in range(0, D, BD):
-        d = first + tl.arange(0, BD)
+    first, second = weights(res_ptr, post_ptr, t, 0, ok), weights(res_ptr, post_ptr, t, 1, ok)
+    third, fourth = weights(res_ptr, post_ptr, t, 2, ok), weights(res_ptr, post_ptr, t, 3, ok)
+    for left in range(0, D, BD):
+        d = left + tl.arange(0, BD)
         mask = ok[:, None] & (d < D)[None, :]
         h = tl.load(h_ptr + t[:, None] * D + d[None, :], mask=mask, other=0.0).to(tl.float32)
         a, b = stream(x_ptr, t, d, D, 0, mask), stream(x_ptr, t, d, D, 1, mask)
         c, e = stream(x_ptr, t, d, D, 2, mask), stream(x_ptr, t, d, D, 3, mask)
-        for i in tl.static_range(4):
-            total = h * tl.load(post_ptr + t * 4 + i, mask=ok, other=0.0)[:, None]
-            total += a * tl.load(res_ptr + t * 16 + i, mask=ok, other=0.0)[:, None]
-            total += b * tl.load(res_ptr + t * 16 + 4 + i, mask=ok, other=0.0)[:, None]
-            total += c * tl.load(res_ptr + t * 16 + 8 + i, mask=ok, other=0.0)[:, None]
-            total += e * tl.load(res_ptr + t * 16 + 12 + i, mask=ok, other=0.0)[:, None]
-            at = (t[:, None] * 4 + i) * D + d[None, :]
-            tl.store(out_ptr + at, total.to(out_ptr.dtype.element_ty), mask=mask)
+        mixed(out_ptr, a, b, c, e, h, first, t, d, D, 0, mask)
+        mixed(out_ptr, a, b, c, e, h, second, t, d, D, 1, mask)
+        mixed(out_ptr, a, b, c, e, h, third, t, d, D, 2, mask)
+        mixed(out_ptr, a, b, c, e, h, fourth, t, d, D, 3, mask)
 
 
 @sim.jit
@@ -209,7 +230,7 @@ def _mixed_streams(row: Row) -> Prediction:
         run: Run = mixed_streams.time((-(-t // block[0]),), *tensors, t, d, BT=block[0], BD=block[1])
         return run
 
-    return _best(row, _block(row, (1, 1024), (2, 512), (2, 1024), (4, 512)), work, 9.0 * t * d * BYTES[x])
+    return _best(row, _block(row, (2, 1024), (4, 512), (8, 256), (16, 128)), work, 9.0 * t * d * BYTES[x])
 
 
 @predicts("triton slot mapping")

@@ -10,6 +10,7 @@ from itertools import pairwise
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.observers import quietly
 
+from .accuracy.orders import Variants, orders
 from .accuracy.statistics import Summary, spearman
 from .accuracy.summaries import Group, Result, summaries, summary_of
 from .registry import predict
@@ -56,11 +57,12 @@ CASES: tuple[RankingCase, ...] = (
 
 @dataclass(frozen=True)
 class Validation:
-    """groups: those of `summaries`, then ranking cases."""
+    """groups: those of `summaries`, then ranking cases. orders: lists of variants of one kernel."""
 
     results: tuple[Result, ...]
     groups: tuple[Group, ...]
     failed: tuple[Result, ...] = field(default=())
+    orders: tuple[Variants, ...] = field(default=())
 
     @property
     def excluded(self) -> tuple[Result, ...]:
@@ -91,7 +93,9 @@ def validate(
             if progress is not None:
                 progress(k + 1, len(chosen))
     failed = tuple(r for r in results if r.failure is not None and not r.row.excluded)
-    return Validation(tuple(results), (*summaries(results), *_rankings(results, cases)), failed)
+    return Validation(
+        tuple(results), (*summaries(results), *_rankings(results, cases)), failed, orders(results)
+    )
 
 
 def _chosen(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...kernels.validation import Group, Result, Validation
+from ...kernels.validation import Group, Result, Validation, order_in_words
 from ...kernels.validation.accuracy.summaries import FITTED, NOT_FITTED
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
@@ -33,9 +33,11 @@ PARTS = (f": {FITTED}", f": {NOT_FITTED}")  # what the names of a group's parts 
 
 
 def validation_json(found: Validation) -> dict[str, Any]:
-    """Groups by name, then rows; errors are fractions, what could not be told is null."""
+    """Groups by name, lists of variants, then rows; errors are fractions, what could not be told is null."""
     groups = {g.name: asdict(g.summary) for g in found.groups}
-    data: dict[str, Any] = json_value({"groups": groups, "rows": [_row_json(r) for r in found.results]})
+    orders = [{**asdict(v), "right": v.right} for v in found.orders]
+    rows = [_row_json(r) for r in found.results]
+    data: dict[str, Any] = json_value({"groups": groups, "orders": orders, "rows": rows})
     return data
 
 
@@ -66,6 +68,12 @@ def remarks(found: Validation) -> Iterator[str]:
     for g in found.groups:
         if g.right is not None:
             yield f"{clean(g.name, 60)}: {'in the right order' if g.right else 'WRONG ORDER'}"
+    if found.orders:
+        yield f"order of variants of one kernel: {order_in_words(found.orders)}"
+    for v in found.orders:
+        if not v.right:
+            what = f"{clean(v.picked, 200)} in place of {clean(v.best, 200)}"
+            yield f"{clean(v.name, 200)}: WRONG PICK, {v.loss:.2f}x the time of the best: {what}"
 
 
 def _by_reason(name: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -82,7 +82,7 @@ def test_json_is_what_scripts_were_promised(table, capsys):
     assert status_of(["validate", "--json", "--table", table(*ROWS)]) == 0
     out, err = capsys.readouterr()
     data = json.loads(out)
-    assert list(data) == ["groups", "rows"]
+    assert list(data) == ["groups", "orders", "rows"]
     assert data["groups"]["shared group: fitted"] == {
         "rows": 1,
         "median_abs_error": pytest.approx(1 / 3),

@@ -31,6 +31,12 @@ def test_of_equal_predictions_the_slowest_counts_as_picked():
     assert (found.picked, found.spearman) == ("n=1", None)
 
 
+def test_variants_that_no_tiling_tells_apart_tie():
+    a, b = (result(f"asc-guide-const-{k}", "n=1", time, 50.0) for k, time in enumerate((106.2, 78.7)))
+    (found,) = orders([a, b])
+    assert (found.best, found.picked) == ("asc-guide-const-1", "asc-guide-const-0")
+
+
 def test_a_list_is_of_one_source_and_of_the_same_work_and_of_published_tilings():
     a = result("a", "n=1", 100.0, 50.0)
     for other in (

@@ -1,7 +1,8 @@
 """Variants of one kernel: whether the one that a board runs fastest is the one that we predict to be.
 
 A list is found by rule: rows with a time of a kernel, of one source, that compute the same (product, op, shapes,
-types, passes) with different tilings or options, each published. Rows with one tiling are one variant, of their median time.
+types, passes) with different tilings or options, each published. Rows with one tiling are one variant, of their median time;
+but those of `BY_ID` differ in what no tiling says, so that we cannot tell them apart, and count as a wrong pick.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from .summaries import Result
 
 UNKNOWN_TILING = "no tiling published"  # `settings.note_of`
 WORK = ("times", "time")  # keys of a tiling that say how much is done, or what the time holds
+# Tiling computed by the scalar unit or known to the compiler; Cube cores driven by Vector cores or alone.
+BY_ID = ("asc-guide-const-", "asc-guide-purecube-")
 ENOUGH = 1.005  # a variant within half a per cent of the best is as good as the best: boards repeat no better
 
 
@@ -48,7 +51,7 @@ def orders(results: Iterable[Result]) -> tuple[Variants, ...]:
     for r in results:
         if r.judged and r.row.unit == TIME and not _unknown(r):
             lists[_what(r)].append(r)
-    return tuple(_variants(found) for found in lists.values() if len({r.row.tiling for r in found}) > 1)
+    return tuple(_variants(found) for found in lists.values() if len({_variant(r) for r in found}) > 1)
 
 
 def order_in_words(found: Sequence[Variants]) -> str:
@@ -69,6 +72,11 @@ def _what(result: Result) -> tuple[str, ...]:
     return (row.source.partition(" (")[0], row.product, row.op, row.shapes, row.dtypes, *done)
 
 
+def _variant(result: Result) -> str:
+    row = result.row
+    return row.id if row.id.startswith(BY_ID) else row.tiling
+
+
 def _variants(found: list[Result]) -> Variants:
     of = dict(_merged(found))
     least = min(ours for _, ours in of.values())
@@ -81,7 +89,7 @@ def _variants(found: list[Result]) -> Variants:
 
 
 def _merged(found: list[Result]) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Of each tiling the measured and the predicted time."""
-    for tiling in dict.fromkeys(r.row.tiling for r in found):
-        rows = [r for r in found if r.row.tiling == tiling]
-        yield tiling, (median(r.row.measured or 0.0 for r in rows), median(r.predicted or 0.0 for r in rows))
+    """Of each variant the measured and the predicted time."""
+    for variant in dict.fromkeys(map(_variant, found)):
+        rows = [r for r in found if _variant(r) == variant]
+        yield variant, (median(r.row.measured or 0.0 for r in rows), median(r.predicted or 0.0 for r in rows))

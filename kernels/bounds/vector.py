@@ -80,7 +80,7 @@ class VectorRates:
 
     def us(self, cycles: Array, moved: Array, cores: Array) -> np.ndarray:
         """Time of a launch of so many cores that reads so many bytes from memory and takes so long on one core."""
-        shared = moved / memory_rate(self.product) + self.write_latency
+        shared = missed(moved, self.product) / memory_rate(self.product) + self.write_latency
         us = np.maximum(cycles, shared) / self.product.us_to_cycles(1.0) + self.launch_us(cores)
         return np.asarray(us)
 
@@ -116,6 +116,11 @@ def memory_rate(product: Product) -> float:
     """Bytes per cycle that memory reaches at most; what is written stays in L2 and need not wait for it."""
     best = max(product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
     return product.hbm_bytes_per_cycle * best
+
+
+def missed(moved: Array, product: Product) -> np.ndarray:
+    """Least bytes that memory gives of so many different ones that are read: L2 may be full of them when a launch starts."""
+    return np.maximum(0.0, np.asarray(moved) - product.number("l2.size"))
 
 
 def touched(run: Array) -> Array:

@@ -31,7 +31,7 @@ from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ...simulator.timing.lowering.context import PathRates
 from ...simulator.timing.placement.layouts import FRACTAL, align
-from ..bounds.vector import LINE, memory_rate, overheads_us
+from ..bounds.vector import LINE, memory_rate, missed, overheads_us
 from ..operator.layout import up
 from ..operator.tensors import Columns, Tensors, dtype_of, element_type
 from ..shared.sums import REPEAT, SUM_COLUMNS
@@ -152,7 +152,7 @@ class _Launch:
         return (
             (loaded + stored) / product.l2_bytes_per_cycle,
             loaded / product.l2_bytes_per_cycle + self.tail,
-            once / memory_rate(product) + self.tail,
+            missed(once, product) / memory_rate(product) + self.tail,
             loaded / self.cores / self.rate + self.tail,
         )
 
@@ -166,13 +166,14 @@ def _others_us(tensors: Tensors, product: Product, mode: str, points: Columns) -
     columns = min(SUM_COLUMNS, up(-(-elements // vectors), REPEAT))
     touched = 1.0 if elements * 4 % LINE == 0 and columns * 4 % LINE == 0 else SHARED * columns * 4 / LINE
     moved = split * min(1.0, touched) * 4 * elements
-    cycles = moved / memory_rate(product) + flight
+    cycles = missed(moved, product) / memory_rate(product) + flight
     summing = cycles / product.us_to_cycles(1.0) + launch_overhead_us(product)
     casts = 0.0
     for n in ("a", "b"):
         x = tensors[n]
         if dtype_of(x).itemsize != size:
-            cycles_read = x.size * dtype_of(x).itemsize * SHARED / memory_rate(product) + flight
+            least = missed(x.size * dtype_of(x).itemsize * SHARED, product)
+            cycles_read = float(least) / memory_rate(product) + flight
             casts += cycles_read / product.us_to_cycles(1.0) + launch_overhead_us(product)
     return np.where(split > 1, summing, 0.0) + casts
 

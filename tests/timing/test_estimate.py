@@ -8,6 +8,8 @@ from ascendtile.simulator.timing.engine.machine import start_cycles
 
 from ..support import kernels
 
+pytestmark = pytest.mark.usefixtures("cold_l2")
+
 P = sim.load_product("ascend910b3")
 READ, READ_FIXED = P.number("path.gm_to_ub.bytes_per_cycle"), P.number("path.gm_to_ub.fixed_cycles")
 WRITE, WRITE_FIXED = P.number("path.ub_to_gm.bytes_per_cycle"), P.number("path.ub_to_gm.fixed_cycles")

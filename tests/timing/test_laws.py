@@ -103,7 +103,7 @@ class Drawn:
 @st.composite
 def streams(draw, whole=False):
     block, grid, iterations = (
-        draw(st.sampled_from([256, 1000, 4096, 8192])),
+        draw(st.sampled_from([256, 1024 if whole else 1000, 4096, 8192])),
         draw(st.integers(1, 96)),
         draw(st.integers(1, 9)),
     )
@@ -207,8 +207,9 @@ def test_loops_that_follow_each_other_do_not_wait_for_each_others_buffers(produc
 @LAWS
 @given(st.one_of(streams(whole=True), products()))
 def test_renumbering_programs_changes_nothing(drawn):
-    """Backwards, neighbours stay neighbours: locality is the same. Programs are alike: a short one at the end or at the
-    beginning is another schedule. What differs a little starts earlier or later, at most as late as the last core."""
+    """Backwards, neighbours stay neighbours: locality is the same. Programs are alike, in how they cut lines, too: a short
+    one at the end or at the beginning is another schedule. What differs a little starts at most as much later as the last
+    core does."""
     there, back = drawn.time(), drawn.time(reversed_order=True)
     late = (
         there.cores

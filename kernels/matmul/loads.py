@@ -129,10 +129,10 @@ class Loads:
         even = (t.m % t.bm == 0) & (t.n % t.bn == 0)
         return np.where(self._whole & even, self.mean, np.maximum(port, t.iterations * sum(self.any_one)))
 
-    @property
-    def moved(self) -> Array:
-        """Bytes of all loads of the launch."""
-        return self.t.count * sum(self._tile_bytes)
+    def moved(self, of_a: Array, of_b: Array) -> Array:
+        """Bytes of all loads of the launch, of which so many are of a whole tile of a, and of b."""
+        a, b = self._tile_bytes
+        return of_a * a + of_b * b
 
     @property
     def _row_bytes_a(self) -> Array:

@@ -105,7 +105,9 @@ class _Launch:
         bytes_out = np.where(split > 1, 4, written)
         tiles = Tiles(m, n, k, size, bm, bn, bk, points["group"], split, self.machine.cores, bytes_out)
         wanted = np.minimum(points.get("cores", self.product.cube_cores), self.machine.cores)
-        used = np.where(points["schedule"] == "per_tile", self.machine.cores, wanted)  # programs go to any core
+        used = np.where(
+            points["schedule"] == "per_tile", self.machine.cores, wanted
+        )  # programs go to any core
         return tiles._replace(cores=np.minimum(used, tiles.count))
 
     def _ends(self) -> None:
@@ -127,11 +129,18 @@ class _Launch:
         waves = -(-self.most // at_once)
         most = waves * self._program(at_once) + (waves - 1) * self.machine.dispatch_cycles
         after = np.where(self.tiles.iterations > 0, self.after, 0.0)
-        mean = np.where(self.plain, self.loads.mean, self._again())
-        longest = self.tiles.count * mean / self.cores + after
-        begun = sum(self.loads.any_one) + self.first + self.cross
+        held, again = self.loads.mean_in_strips(self.keep_a, self.strips)
+        kept = self.strips.count * held + self.tiles.count * again
+        longest = np.where(self.plain, self.tiles.count * self.loads.mean, kept) / self.cores + after
+        begun = self._begun() + self.first + self.cross
         multiplied = begun + self.cut.all_mmads / self.cores + self.cross + self.store
         return np.maximum.reduce([most, longest, np.where(self.tiles.iterations > 0, multiplied, 0.0)])
+
+    def _begun(self) -> Array:
+        """Least cycles of the loads before the first product: of all that stays, and of a tile of each other operand."""
+        stays = np.where(self.keep_a, *self.loads.any_one)
+        more = np.where(self.plain, 0, self.tiles.iterations - 1)
+        return sum(self.loads.any_one) + np.maximum(0, more) * stays
 
     def _again(self) -> Array:
         """Least cycles of the loads of a tile, but for what stays."""
@@ -144,14 +153,14 @@ class _Launch:
         alone = 2 * self.points["block_m"] * self.points["block_n"] * 4 > self.product.l0c_bytes
         between = np.where(alone, 2 * x + self.store, 0.0)
         one_a, one_b = self.loads.any_one
-        loads, again = one_a + one_b, np.where(self.keep_a, one_b, one_a)
+        loads, again, begun = one_a + one_b, np.where(self.keep_a, one_b, one_a), self._begun()
         lap = np.where(self.plain, loads, again) + self.latency + x + p["reads"] + x
         each = np.where(self.plain, self.loads.any, self._again())
         held = np.where(self.plain, 0.0, self.tiles.iterations * (loads - again))
         chains = (
             tiles * each + held + self.after,
-            loads + self.first + x + tiles * self.cut.mmad + (tiles - 1) * between + x + self.store,
-            loads + self.latency + x + tiles * self.cut.mte1 + x + p["last_mmad"] + x + self.store,
+            begun + self.first + x + tiles * self.cut.mmad + (tiles - 1) * between + x + self.store,
+            begun + self.latency + x + tiles * self.cut.mte1 + x + p["last_mmad"] + x + self.store,
             np.maximum(steps - 1, 0) // self.copies * lap + loads + self.after,
         )
         return np.where(self.tiles.iterations > 0, np.maximum.reduce(chains), self.store)

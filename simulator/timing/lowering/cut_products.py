@@ -16,7 +16,7 @@ from ...interpreter.values import Box
 from ...ir.program import Op, Value
 from ..placement.layouts import FRACTAL, Definitions
 from ..placement.uses import Uses
-from .context import LoweringPlan, Part
+from .context import LoweringPlan, Part, Sizes
 
 
 class Ends(NamedTuple):
@@ -51,14 +51,14 @@ def cut(plan: LoweringPlan, op: Op, part: Part, ends: Ends) -> Part | None:
     """One L0 tile as far as it is there: cycles as numbers, or one for each lane; None where no lane has any of it."""
     if ends is WHOLE:
         return part
-    k0 = plan.cube.k_block(plan.operand(op))[0]
-    edges = [
-        _edge(end, first, size, to)
-        for end, first, size, to in zip(ends, part.first, part.sizes, (FRACTAL, FRACTAL, k0), strict=True)
+    blocks = FRACTAL, FRACTAL, plan.cube.k_block(plan.operand(op))[0]
+    there = [
+        _blocks(end, first, size, to)
+        for end, first, size, to in zip(ends, part.first, part.sizes, blocks, strict=True)
     ]
-    if all(isinstance(e, int) for e in edges):
-        return plan.part_of(op, part.first, (edges[0], edges[1], edges[2])) if all(edges) else None
-    return _by_lane(plan, op, part, edges)
+    if all(isinstance(n, int) for n in there):
+        return _part(plan, op, part, blocks, there) if all(there) else None
+    return _by_lane(plan, op, part, blocks, there)
 
 
 def _load(uses: Uses, v: Value) -> Op | None:
@@ -101,25 +101,26 @@ def _end(uses: Uses, v: Value, mask: Box, axis: int) -> Any:
     return None if (end >= size).all() else np.clip(end, 0, size)
 
 
-def _edge(end: Any, first: int, size: int, to: int) -> Any:
-    """Of a tile of that size at `first`, what is there, in whole blocks of `to`; a tile that is there keeps its size."""
-    if end is None:
-        return size
-    there = np.clip(end - first, 0, size)
-    found = np.where(there == size, size, -(-there // to) * to)
-    return int(found) if found.ndim == 0 else found
+def _blocks(end: Any, first: int, size: int, to: int) -> Any:
+    """Of a tile of that size at `first`, how many blocks of `to` are there."""
+    found = -(-(size if end is None else np.clip(end - first, 0, size)) // to)
+    return found if isinstance(found, np.ndarray) and found.ndim else int(found)
 
 
-def _by_lane(plan: LoweringPlan, op: Op, part: Part, edges: list[Any]) -> Part | None:
-    """Each size that some lane has is worked out once."""
-    high = [s + 1 for s in part.sizes]
-    codes = (np.asarray(edges[0]) * high[1] + edges[1]) * high[2] + edges[2]
-    used = np.flatnonzero(np.bincount(codes))
+def _part(plan: LoweringPlan, op: Op, part: Part, blocks: Sizes, there: list[int]) -> Part:
+    m, n, k = (min(count * to, size) for count, to, size in zip(there, blocks, part.sizes, strict=True))
+    return plan.part_of(op, part.first, (m, n, k))
+
+
+def _by_lane(plan: LoweringPlan, op: Op, part: Part, blocks: Sizes, there: list[Any]) -> Part | None:
+    """Each number of blocks that some lane has is worked out once."""
+    _, wide, deep = (-(-size // to) + 1 for size, to in zip(part.sizes, blocks, strict=True))
+    codes = (np.asarray(there[0]) * wide + there[1]) * deep + there[2]
     table = np.zeros((int(codes.max()) + 1, 3))
-    for code in used.tolist():
-        m, n, k = code // high[2] // high[1], code // high[2] % high[1], code % high[2]
-        if m and n and k:
-            table[code] = plan.part_of(op, part.first, (m, n, k)).cycles
+    for code in np.flatnonzero(np.bincount(codes)).tolist():
+        counts = [code // deep // wide, code // deep % wide, code % deep]
+        if all(counts):
+            table[code] = _part(plan, op, part, blocks, counts).cycles
     if not table.any():
         return None
     columns = (c[0] if (c == c[0]).all() else c for c in table[codes].T)

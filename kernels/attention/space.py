@@ -17,8 +17,9 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import CubeCosts
 from ...simulator.timing.engine.machine import port_rate, wire
-from ..bounds.vector import REPEAT, VectorRates, overheads_us
-from ..matmul.bound import l0_tiles, mmad_cycles, store_cycles
+from ..bounds.vector import REPEAT, VectorRates, last_part, overheads_us
+from ..matmul.bound import store_cycles
+from ..matmul.multiplied import l0_tiles, mmad_cycles
 from ..operator.layout import up
 from ..operator.plan import PlanContext, cores_of
 from ..operator.tensors import Columns, Knobs, Options, Tensors, dtype_of, element_type
@@ -208,17 +209,33 @@ class AttentionBound:
         """Cycles of a step's longest pipe, all of it whole blocks but the last, which counts by its length elsewhere."""
         rows, length = sides
         d = self.heads.d
-        mmad = sum(
-            sum(mmad_cycles(self.cube, l0_tiles(self.cube, block, self.operand, (0, 0, 0)), self.operand))
-            * count
-            for block, count in (((rows, length, d), launch.scores), ((rows, d, length), launch.sums))
-        )
+        mmad = self._multiplied(launch, sides)
         handed = rows * (launch.scores * length + launch.handed * d) * 4
         fixed = store_cycles(self.product, 0) * (launch.scores + launch.handed)
         store = store_cycles(self.product, handed) - store_cycles(self.product, 0) + fixed
         passes = sum(self.vector.repeat(x) for x in launch.passes) * rows * length / REPEAT
         loads = 2 * length * d * self.size / self.rate
         return float(max(mmad, store, passes / self.product.aiv_per_aic, loads))
+
+    def _multiplied(self, launch: AttentionLaunch, sides: Sides) -> float:
+        """Cycles of the products of a step: of the last rows of a head, which are cut, on average over their steps."""
+        lengths = (self.heads.m, self.heads.n)[:: -1 if launch.over_keys else 1]
+        rows, last = (int(last_part(n, side)) for n, side in zip(lengths, sides, strict=True))
+        steps = -(-lengths[1] // sides[1])
+        whole, least = (self._products(launch, sides, (rows, n)) for n in (sides[1], last))
+        return ((steps - 1) * whole + least) / steps
+
+    def _products(self, launch: AttentionLaunch, sides: Sides, there: Sides) -> float:
+        """Cycles of the products of a step of which so much is there."""
+        (rows, length), (i, j), d = sides, there, self.heads.d
+        scores, sums = ((rows, length, d), (i, j, d)), ((rows, d, length), (i, d, j))
+        return sum(
+            count
+            * sum(
+                mmad_cycles(self.cube, l0_tiles(self.cube, block, self.operand, (0, 0, 0), cut), self.operand)
+            )
+            for (block, cut), count in ((scores, launch.scores), (sums, launch.sums))
+        )
 
 
 FORWARD_WORK = Launches((AttentionLaunch(False, 1, 1, 1, ("muls", "sub", "exp")),))

@@ -16,7 +16,7 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import CubeCosts
 from ...simulator.timing.placement.layouts import align
-from ..matmul.bound import l0_tiles, mmad_cycles
+from ..matmul.multiplied import l0_tiles, mmad_cycles
 from ..operator.layout import up
 from .geometry import Axis, Phase
 from .tiles.costs import Image, Rates, Tile, Weights

@@ -12,48 +12,32 @@ m: Mmad), per tile the store F, and x cycles from pipe to pipe:
     MTE1       first load, all loads into L0, the last Mmad, F
     copies     a load waits for the reads of the one before into the same copy, `buffers` iterations ago
 
-A load of what several cores read at the same moment takes as many times longer (`loads.py`).
+A load of what several cores read at the same moment takes as many times longer (`loads.py`). At the edges of the product
+tiles are cut, and so is what is multiplied: a chain takes the smallest of them, the mean over the cores all as they are
+(`multiplied.py`). Of an operand that stays in L1 (`keep`) the core loads a tile once, and the other one for every tile.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ...simulator.precision.cube_math import resolve_matmul
 from ...simulator.products import Product
-from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ...simulator.timing.lowering.context import PathRates
-from ...simulator.timing.placement.layouts import FRACTAL, align
+from ...simulator.timing.placement.layouts import FRACTAL
 from ..bounds.vector import LINE, memory_rate, missed, overheads_us
 from ..operator.layout import up
 from ..operator.tensors import Columns, Tensors, dtype_of, element_type
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
+from .multiplied import Cut
+from .strips import Strips, kept_bytes, strips
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
 Array = Any
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Cycles of one iteration of the sum in L0: sums over its parts, and those of the first and last part.
-
-    reads: from the first load into L0 to the end of the last one, which waits for the product before it in its half.
-    """
-
-    mmad: float
-    mte1: float
-    first_a: float
-    first_b: float
-    last_mmad: float
-    reads: float
 
 
 def operands(tensors: Tensors, product: Product, mode: str) -> tuple[str, int, int]:
@@ -86,15 +70,34 @@ class _Launch:
         self.machine = wire(product, True, False).machine
         self.cross = self.machine.cross_pipe_cycles
         operand, size, written = operands(tensors, product, mode)
-        self.parts = _parts_of(product, operand, points)
         self.tiles = self._tiles(tensors, size, written)
-        self.cores, self.most = self.tiles.cores, -(-self.tiles.count // self.tiles.cores)
+        self.plain, self.keep_a = points["keep"] == "none", points["keep"] == "a"
+        self.strips = self._strips()
+        self.cores = self.tiles.cores
+        self.most = -(-self.tiles.count // self.cores)
+        self.cut = Cut(product, operand, points, self.tiles)
+        self.parts = self.cut.least
         self.rate = port_rate(self.machine, "gm_to_l1")
         self.loads = Loads(self.tiles, product, self.rate)
-        l1 = (product.l1_bytes - product.integer("buffers.l1_reserved")) // size
-        fit = l1 // ((points["block_m"] + points["block_n"]) * points["block_k"])  # copies that a launch gets
-        self.copies = np.clip(points["buffers"], 1, np.maximum(1, fit))
+        self.copies = self._copies(size)
         self._ends()
+
+    def _strips(self) -> Strips:
+        """Those of points where an operand stays; they are what the cores take."""
+        t = self.tiles
+        wanted = self.points.get("cores", self.product.cube_cores)
+        found = strips((t.m, t.n), (t.bm, t.bn), self.keep_a, t.split, wanted)
+        self.tiles = t._replace(cores=np.where(self.plain, t.cores, np.minimum(t.cores, found.count)))
+        return found
+
+    def _copies(self, size: int) -> Array:
+        """Tiles in L1 of what comes again and again: as many as a launch gets."""
+        t, l1 = self.tiles, self.product.l1_bytes - self.product.integer("buffers.l1_reserved")
+        stays, comes = np.where(self.keep_a, (t.bm, t.bn), (t.bn, t.bm))
+        held, other = kept_bytes(stays, comes, -(-t.k // t.split), t.bk, size)
+        beside = np.maximum(1, (l1 - held) // other)
+        fit = np.maximum(1, l1 // ((t.bm + t.bn) * t.bk * size))
+        return np.where(self.plain, np.clip(self.points["buffers"], 1, fit), beside)
 
     def _tiles(self, tensors: Tensors, size: int, written: int) -> Tiles:
         (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
@@ -103,7 +106,10 @@ class _Launch:
         bytes_out = np.where(split > 1, 4, written)
         tiles = Tiles(m, n, k, size, bm, bn, bk, points["group"], split, self.machine.cores, bytes_out)
         wanted = np.minimum(points.get("cores", self.product.cube_cores), self.machine.cores)
-        return tiles._replace(cores=np.minimum(wanted, tiles.count))
+        used = np.where(
+            points["schedule"] == "per_tile", self.machine.cores, wanted
+        )  # programs go to any core
+        return tiles._replace(cores=np.minimum(used, tiles.count))
 
     def _ends(self) -> None:
         """What is before and after the loads and products that are counted."""
@@ -121,31 +127,51 @@ class _Launch:
 
     def core(self) -> Array:
         """Cycles of the core with most tiles (one program with all of them, or one for each), or with the longest loads."""
-        at_once = np.where(self.points["schedule"] == "per_tile", 1, self.most)
+        alone = (self.points["schedule"] == "per_tile") & self.plain
+        at_once = np.where(alone, 1, self.most)
         waves = -(-self.most // at_once)
         most = waves * self._program(at_once) + (waves - 1) * self.machine.dispatch_cycles
         after = np.where(self.tiles.iterations > 0, self.after, 0.0)
-        longest = self.tiles.count * self.loads.mean / self.cores + after
-        return np.maximum(most, longest)
+        held, again = self.loads.mean_in_strips(self.keep_a, self.strips)
+        kept = self.strips.count * held + self.tiles.count * again
+        longest = np.where(self.plain, self.tiles.count * self.loads.mean, kept) / self.cores + after
+        begun = self._begun() + self.first + self.cross
+        multiplied = begun + self.cut.all_mmads / self.cores + self.cross + self.store
+        return np.maximum.reduce([most, longest, np.where(self.tiles.iterations > 0, multiplied, 0.0)])
+
+    def _begun(self) -> Array:
+        """Least cycles of the loads before the first product: of all that stays, and of a tile of each other operand."""
+        stays = np.where(self.keep_a, *self.loads.any_one)
+        more = np.where(self.plain, 0, self.tiles.iterations - 1)
+        return sum(self.loads.any_one) + np.maximum(0, more) * stays
+
+    def _again(self) -> Array:
+        """Least cycles of the loads of a tile, but for what stays."""
+        one_a, one_b = self.loads.any_one
+        return self.tiles.iterations * np.where(self.keep_a, one_b, one_a)
 
     def _program(self, tiles: Array) -> Array:
         """Cycles of a program of so many tiles: the longest of the chains."""
         p, x, steps = self.parts, self.cross, tiles * self.tiles.iterations
         alone = 2 * self.points["block_m"] * self.points["block_n"] * 4 > self.product.l0c_bytes
         between = np.where(alone, 2 * x + self.store, 0.0)
-        loads = sum(self.loads.any_one)
-        lap = loads + self.latency + x + p["reads"] + x
+        one_a, one_b = self.loads.any_one
+        loads, again, begun = one_a + one_b, np.where(self.keep_a, one_b, one_a), self._begun()
+        lap = np.where(self.plain, loads, again) + self.latency + x + p["reads"] + x
+        each = np.where(self.plain, self.loads.any, self._again())
+        held = np.where(self.plain, 0.0, self.tiles.iterations * (loads - again))
         chains = (
-            tiles * self.loads.any + self.after,
-            loads + self.first + x + steps * p["mmad"] + (tiles - 1) * between + x + self.store,
-            loads + self.latency + x + steps * p["mte1"] + x + p["last_mmad"] + x + self.store,
+            tiles * each + held + self.after,
+            begun + self.first + x + tiles * self.cut.mmad + (tiles - 1) * between + x + self.store,
+            begun + self.latency + x + tiles * self.cut.mte1 + x + p["last_mmad"] + x + self.store,
             np.maximum(steps - 1, 0) // self.copies * lap + loads + self.after,
         )
         return np.where(self.tiles.iterations > 0, np.maximum.reduce(chains), self.store)
 
     def all_cores(self) -> tuple[Array, ...]:
         """Cycles of all cores together: through L2, from HBM, and through ports that are all as busy."""
-        t, product, loaded = self.tiles, self.product, self.loads.moved
+        t, product = self.tiles, self.product
+        loaded = self.loads.moved(*self._loaded())
         stored = t.m * t.n * t.split * t.written
         touched_a, touched_b = _touched(t.bk * t.size, t.k * t.size), _touched(t.bn * t.size, t.n * t.size)
         once = (t.m * touched_a + t.n * touched_b) * t.k * t.size
@@ -154,6 +180,14 @@ class _Launch:
             loaded / product.l2_bytes_per_cycle + self.tail,
             missed(once, product) / memory_rate(product) + self.tail,
             loaded / self.cores / self.rate + self.tail,
+        )
+
+    def _loaded(self) -> tuple[Array, Array]:
+        """How often a tile of a, and of b, is loaded whole."""
+        tiles, stays = self.tiles.count, self.strips.count
+        return (
+            np.where(self.keep_a & ~self.plain, stays, tiles),
+            np.where(self.keep_a | self.plain, tiles, stays),
         )
 
 
@@ -176,50 +210,6 @@ def _others_us(tensors: Tensors, product: Product, mode: str, points: Columns) -
             cycles_read = float(least) / memory_rate(product) + flight
             casts += cycles_read / product.us_to_cycles(1.0) + launch_overhead_us(product)
     return np.where(split > 1, summing, 0.0) + casts
-
-
-def _parts_of(product: Product, operand: str, points: Columns) -> dict[str, np.ndarray]:
-    """Figures of `Parts` for every point, each different block computed once."""
-    names = ("block_m", "block_n", "block_k")
-    blocks = np.stack([points[n] for n in names], axis=1)
-    none = np.zeros(len(blocks), np.int64)
-    bases = [points.get(n, none) for n in ("base_m", "base_n", "base_k")]
-    blocks = np.column_stack([blocks, *bases])
-    different, place = np.unique(blocks, axis=0, return_inverse=True)
-    found = [_parts(product, operand, *(int(x) for x in row)) for row in different]
-    out = {f: np.array([getattr(p, f) for p in found])[place.ravel()] for f in Parts.__dataclass_fields__}
-    out["rest"] = out["mte1"] - out["first_a"] - out["first_b"]
-    return out
-
-
-@lru_cache(maxsize=4096)
-def _parts(product: Product, operand: str, bm: int, bn: int, bk: int, *base: int) -> Parts:
-    """One iteration of the sum, cut into L0 tiles as the plan of a launch cuts it."""
-    cube, size = CubeCosts(product), ITEM_BYTES[operand]
-    cut = l0_tiles(cube, (bm, bn, bk), operand, base)
-    a = [cube.to_l0a[0] + align(i, 16) * align(q * size, 32) / cube.to_l0a[1] for i, _, q in cut]
-    b = [cube.to_l0b[0] + align(j, 16) * align(q * size, 32) / cube.to_l0b[1] for _, j, q in cut]
-    m = mmad_cycles(cube, cut, operand)
-    cross = wire(product, True, False).machine.cross_pipe_cycles
-    waits = a[0] + b[0] + cross + sum(m[:-2]) + cross + a[-1] + b[-1] if len(cut) > 2 else 0.0
-    mte1 = sum(a) + sum(b)
-    return Parts(sum(m), mte1, a[0], b[0], m[-1], max(mte1, waits))
-
-
-def l0_tiles(
-    cube: CubeCosts, block: tuple[int, int, int], operand: str, base: Sequence[int]
-) -> list[tuple[int, int, int]]:
-    """(m, n, k) of the products in L0 that a block is cut into; base: of a tile in L0, with a 0 in it the cube's own."""
-    tile = cube.l0_tile(*block, operand, (base[0], base[1], base[2]) if all(base) else None)
-    edges = (tile.m, tile.n, tile.k)
-    parts = ([min(e, n - i) for i in range(0, n, e)] for n, e in zip(block, edges, strict=True))
-    return list(itertools.product(*parts))  # type: ignore[arg-type]
-
-
-def mmad_cycles(cube: CubeCosts, cut: Iterable[tuple[int, int, int]], operand: str) -> list[float]:
-    """Cycles of the Cube for each of them."""
-    start = cube.startup + cube.switch
-    return [start + cube.mmad_cycles(*p, operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
 
 
 def store_cycles(product: Product, size: Array, rows: Array = 0.0) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.transfers import LINE_BYTES, REQUEST_BYTES
 from ..bounds.vector import LINE, last_part
+from .strips import Strips
 
 BLOCK = 32  # bytes to which bursts are rounded up
 # Of a product whose rounds are looked at; a load of one with more is bounded as if not shared.
@@ -112,14 +113,30 @@ class Loads:
     def mean(self) -> Array:
         """Of all loads of a tile, on average over the tiles."""
         t = self.t
-        rows = np.where(self.rowwise_a, t.iterations, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
         cut = t.m % t.bm > 0, t.n % t.bn > 0
         many = sharing(t.down, t.across, t.group, t.split, t.cores, cut)
-        total = 0.0
-        for readers, started, moved in zip(many, rows, self._tile_bytes, strict=True):
-            served = readers * self._served(started, moved)
-            total = total + np.maximum(np.maximum(started * self.row, moved / self.rate), served)
-        return np.maximum(total, t.iterations * sum(self.one))
+        return np.maximum(sum(self._all_of(*many)), t.iterations * sum(self.one))
+
+    def mean_in_strips(self, keep_a: Array, cut: Strips) -> tuple[Array, Array]:
+        """On average of all loads of what stays for a strip, and of the other operand for a tile."""
+        t = self.t
+        last = (
+            np.where(keep_a, t.n % t.bn > 0, t.m % t.bm > 0),
+            np.where(keep_a, t.m % t.bm > 0, t.n % t.bn > 0),
+        )
+        of_strip, of_tile = strip_sharing(cut, t.split, t.cores, last)
+        a, b = self._all_of(np.where(keep_a, of_strip, of_tile), np.where(keep_a, of_tile, of_strip))
+        a, b = (np.maximum(x, t.iterations * one) for x, one in zip((a, b), self.one, strict=True))
+        return np.where(keep_a, a, b), np.where(keep_a, b, a)
+
+    def _all_of(self, *readers: Array) -> list[Array]:
+        """Of all loads of a, and of b, for a tile, which so many cores read at the same moment."""
+        t, found = self.t, []
+        rows = np.where(self.rowwise_a, t.iterations, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
+        for many, started, moved in zip(readers, rows, self._tile_bytes, strict=True):
+            served = many * self._served(started, moved)
+            found.append(np.maximum(np.maximum(started * self.row, moved / self.rate), served))
+        return found
 
     @cached_property
     def any(self) -> Array:
@@ -129,10 +146,10 @@ class Loads:
         even = (t.m % t.bm == 0) & (t.n % t.bn == 0)
         return np.where(self._whole & even, self.mean, np.maximum(port, t.iterations * sum(self.any_one)))
 
-    @property
-    def moved(self) -> Array:
-        """Bytes of all loads of the launch."""
-        return self.t.count * sum(self._tile_bytes)
+    def moved(self, of_a: Array, of_b: Array) -> Array:
+        """Bytes of all loads of the launch, of which so many are of a whole tile of a, and of b."""
+        a, b = self._tile_bytes
+        return of_a * a + of_b * b
 
     @property
     def _row_bytes_a(self) -> Array:
@@ -219,6 +236,36 @@ def _sharing(
     )
 
 
+def strip_sharing(cut: Strips, split: Array, cores: Array, last: tuple[Array, Array]) -> tuple[Array, Array]:
+    """For each point: how many cores read the same tile of what stays, and of the other operand, at least on average.
+
+    last: whether the last tile along a strip, and the last line, is smaller.
+    """
+    points = np.stack(
+        np.broadcast_arrays(cut.lines, cut.along, cut.stretches, cut.wide, split, cores, *last), axis=1
+    )
+    different, place = np.unique(points, axis=0, return_inverse=True)
+    found = np.array([_strip_sharing(*map(int, row)) for row in different]).reshape(-1, 2)[place.ravel()]
+    return found[:, 0], found[:, 1]
+
+
+@lru_cache(maxsize=1 << 14)
+def _strip_sharing(
+    lines: int, along: int, stretches: int, wide: int, split: int, cores: int, cut_tile: int, cut_line: int
+) -> tuple[float, float]:
+    strips = lines * stretches
+    if strips * wide * split > MOST_TILES:
+        return 1.0, 1.0
+    item = np.arange(strips * split)
+    part, line, first = item // strips, item % lines, item // lines % stretches * wide
+    wave, tiles = item // cores, np.minimum(wide, along - first)
+    held = _mean((wave * split + part) * lines + line, wave, line < lines - cut_line)
+    i, at = np.divmod(np.arange(wide * len(item)), len(item))
+    i, at = i[i < tiles[at]], at[i < tiles[at]]
+    tile, moment = first[at] + (i + line[at]) % tiles[at], wave[at] * wide + i
+    return held, _mean((moment * split + part[at]) * along + tile, moment, tile < along - cut_tile)
+
+
 def _mean(read: np.ndarray, wave: np.ndarray, whole: np.ndarray) -> float:
     """Of how many equal numbers each is one: the least of the averages over all, over waves, and over the whole ones."""
     if read[-1] < MOST_KEYS:
@@ -226,7 +273,8 @@ def _mean(read: np.ndarray, wave: np.ndarray, whole: np.ndarray) -> float:
     else:
         _, place, counts = np.unique(read, return_inverse=True, return_counts=True)
         many = counts[place]
-    of_waves = np.bincount(wave, many) / np.bincount(wave)
+    counted = np.bincount(wave)
+    of_waves = np.bincount(wave, many)[counted > 0] / counted[counted > 0]
     averages = [many.mean(), of_waves.mean()]
     if whole.any():
         averages.append(many[whole].mean())

@@ -34,8 +34,9 @@ from ..running.face import python_face
 from ..shared.casts import converted
 from ..shared.sums import sum_partials_step
 from .bound import bound_us
+from .choice import choose
 from .space import explored, fits
-from .tiles import choose, product_step
+from .tiles import product_step
 
 AFFORDED = 2**30  # multiplications of one product of a study: half a second to a second in the Cube's order
 GOLDEN_ROWS = 512  # rows of a chunk of the float64 product

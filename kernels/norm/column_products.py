@@ -17,7 +17,7 @@ from ...simulator.errors import UsageError
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.precision.dtypes import DType, float32
 from ...simulator.products import Product
-from ..matmul.tiles import FRACTAL, L1_KEPT
+from ..matmul.choice import FRACTAL, L1_KEPT
 from ..operator.layout import up
 from ..operator.messages import refuse
 from ..operator.plan import PlanContext, Step

@@ -5,16 +5,20 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ascendtile.kernels.running.problem as memory
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.matmul.op import matmul
+from ascendtile.kernels.matmul.strips import strips
 from ascendtile.simulator.device import CUBE_MATH_TYPES
-from ascendtile.simulator.errors import RefusedError
+from ascendtile.simulator.errors import RefusedError, UsageError
 from ascendtile.simulator.precision.cube_math import resolve_matmul
 from ascendtile.simulator.precision.rounding import encode, round_to
 from ascendtile.simulator.products import load_product
+from ascendtile.tiling.space.axes import OperatorPoints
 
 OP = get_operator("matmul")
 DTYPES = ("float16", "bfloat16", "float32")
@@ -125,6 +129,9 @@ def test_a_cube_without_fp32_writes_the_type_of_a():
         {"cores": 3, "group": 1},
         {"schedule": "per_tile", "block_m": 16},
         {"base_m": 16, "base_n": 16, "base_k": 16},
+        {"keep": "a", "block_m": 32, "block_n": 16, "block_k": 32, "cores": 2},
+        {"keep": "b", "block_m": 16, "block_n": 32, "block_k": 48, "buffers": 1},
+        {"keep": "b", "block_m": 16, "block_n": 16, "schedule": "per_tile"},
     ],
 )
 def test_a_tiling_changes_time_and_not_values(tiling):
@@ -215,3 +222,67 @@ def test_infinities_and_nan_go_through():
     a = np.array([[np.inf, 1.0], [np.nan, 1.0], [1.0, 2.0]], ml_dtypes.bfloat16)
     out = np.float32(matmul(a, np.ones((2, 1), ml_dtypes.bfloat16)).outputs["out"][:, 0])
     np.testing.assert_array_equal(out, np.float32([np.inf, np.nan, 3.0]))
+
+
+# -- an operand that stays in L1 ---------------------------------------------------------------------------------------
+
+
+def kept(sizes, keep, product=A2, **tiling):
+    return run_op(OP, sizes, "float16", product, values=False, tiling={"keep": keep, **tiling})
+
+
+def test_sums_in_parts_of_an_operand_that_stays_are_those_of_parts_without():
+    inputs = OP.inputs({"m": 40, "n": 50, "k": 700}, "float16")
+    tilings = ({"keep": keep, "split_k": 3, "block_m": 16, "block_n": 16} for keep in ("none", "a", "b"))
+    plain, *others = (run_op(OP, inputs=inputs, tiling=t, time=False).outputs["out"] for t in tilings)
+    for out in others:
+        np.testing.assert_array_equal(plain, out)
+
+
+@pytest.mark.parametrize(("keep", "cores"), [("a", 1), ("a", 4), ("b", 3), ("b", 20)])
+@given(st.integers(1, 4), st.integers(2, 9), st.integers(1, 5))
+def test_what_stays_is_loaded_once_for_each_line_and_core_and_the_other_for_each_tile(
+    keep, cores, lines, along, deep
+):
+    block, k = 64, 64 * deep
+    down, across = (lines, along) if keep == "a" else (along, lines)
+    sizes = {"m": block * down, "n": block * across, "k": k}
+    launch = kept(sizes, keep, block_m=block, block_n=block, block_k=64, cores=cores).launches[0]
+    stored, tile = 2 * sizes["m"] * sizes["n"], 2 * block * k
+    cut = strips((sizes["m"], sizes["n"]), (block, block), keep == "a", 1, cores)
+    assert launch.resources["L2"] == stored + tile * (lines * along + int(cut.count))
+    most = -(-int(cut.count) // cores)  # strips of a core, which load no more than whole lines would
+    assert most * (1 + int(cut.wide)) <= -(-lines // cores) * (1 + along)
+    assert int(cut.stretches * cut.wide) >= along > int((cut.stretches - 1) * cut.wide)
+
+
+def test_an_operand_that_stays_saves_what_its_loads_take():
+    sizes = {"m": 128, "n": 16384, "k": 1024}
+    assert kept(sizes, "a").time_us < 0.8 * kept(sizes, "none").time_us
+
+
+@pytest.mark.parametrize("keep", ["a", "b"])
+def test_an_operand_that_does_not_fit_is_refused_with_both_numbers(keep):
+    sizes = {"m": 512, "n": 512, "k": 8192}
+    with pytest.raises(
+        UsageError, match=f"keep={keep}: 64 x 8192 elements of {keep} take 1048576 bytes.*520192"
+    ):
+        kept(sizes, keep)
+    with pytest.raises(UsageError, match="16 pieces"):
+        kept({**sizes, "k": 1024}, keep, block_k=32)
+
+
+@given(
+    st.integers(1, 400), st.integers(1, 400), st.integers(1, 3000), st.sampled_from(("float16", "float32"))
+)
+def test_the_rules_keep_only_tilings_that_fit(m, n, k, dtype):
+    axes = {"block_m": (16, 128), "block_n": (64, 256), "block_k": (64, 256), "keep": ("none", "a", "b")}
+    axes |= {"group": 1, "split_k": (1, 2), "schedule": "persistent", "buffers": 2}
+    points = OperatorPoints(
+        OP, OP.case({"m": m, "n": n, "k": k}), load_product(A2), dtype, "KEEP_DTYPE", {}, axes
+    )
+    legal, _ = points.space.legal()
+    for number in legal[:: max(1, len(legal) // 3)]:
+        tiling = points.space.point(int(number))
+        run = run_op(OP, {"m": m, "n": n, "k": k}, dtype, A2, values=False, tiling=tiling)
+        assert run.launches[0].buffers["L1"].peak_bytes <= load_product(A2).l1_bytes

@@ -67,15 +67,19 @@ def test_matmul_whole_small_spaces(sizes, product, dtype, mode):
 # Loads of which a part is new to L2: the least cycles of one are right on average over programs, not for each. And where
 # the last row of tiles is low, the cores that read the same are not as many there as elsewhere.
 RAGGED = [
-    ({"m": 2048, "n": 256, "k": 1000}, "ascend910b3", (256, 64, 64, 4, 1, 2, "per_tile")),
-    ({"m": 128, "n": 512, "k": 800}, "ascend910b3", (32, 64, 32, 4, 1, 1, "per_tile")),
-    ({"m": 100, "n": 1024, "k": 1377}, "ascend910b4", (48, 16, 128, 2, 2, 2, "persistent")),
+    ({"m": 2048, "n": 256, "k": 1000}, "ascend910b3", (256, 64, 64, 4, 1, 2, "per_tile", "none")),
+    ({"m": 128, "n": 512, "k": 800}, "ascend910b3", (32, 64, 32, 4, 1, 1, "per_tile", "none")),
+    ({"m": 100, "n": 1024, "k": 1377}, "ascend910b4", (48, 16, 128, 2, 2, 2, "persistent", "none")),
+    ({"m": 2048, "n": 256, "k": 1000}, "ascend910b3", (256, 64, 64, 1, 2, 1, "per_tile", "b")),
+    ({"m": 100, "n": 1024, "k": 1377}, "ascend910b4", (48, 16, 128, 1, 2, 2, "persistent", "a")),
 ]
 
 
-@pytest.mark.parametrize(("sizes", "product", "tiling"), RAGGED, ids=["rows", "lines", "low"])
+@pytest.mark.parametrize(
+    ("sizes", "product", "tiling"), RAGGED, ids=["rows", "lines", "low", "kept b", "kept a"]
+)
 def test_matmul_loads_in_part(sizes, product, tiling):
-    names = ("block_m", "block_n", "block_k", "group", "split_k", "buffers", "schedule")
+    names = ("block_m", "block_n", "block_k", "group", "split_k", "buffers", "schedule", "keep")
     one = dict(zip(names, tiling, strict=True))
     points, problem = points_of("matmul", sizes, product, "float16", given=one)
     assert len(check(points, problem, points.space.legal()[0])) == 1
@@ -103,6 +107,26 @@ def test_matmul_bound_is_near_without_copies():
     points, problem = points_of("matmul", {"m": 256, "n": 256, "k": 256}, "ascend910b3", "float16", given=few)
     ratios = check(points, problem, points.space.legal()[0])
     assert min(ratios) < 1.5
+
+
+# What is multiplied binds, of tiles that are cut along each axis.
+CUT = [({"m": 140, "n": 250, "k": 390}, 128), ({"m": 260, "n": 130, "k": 300}, 256)]
+
+
+@pytest.mark.parametrize("keep", ["none", "a", "b"])
+@pytest.mark.parametrize(("sizes", "depth"), CUT)
+def test_matmul_bound_counts_what_is_multiplied_of_cut_tiles(sizes, depth, keep):
+    one = {
+        "block_m": 128,
+        "block_n": 64,
+        "block_k": depth,
+        "group": 1,
+        "split_k": 1,
+        "keep": keep,
+        "cores": 1,
+    }
+    points, problem = points_of("matmul", sizes, "ascend910b3", "float32", given=one)
+    assert check(points, problem, points.space.legal()[0])
 
 
 @given(st.data())

@@ -17,7 +17,7 @@ from ....simulator.device import current_device
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
-from ...matmul.tiles import FRACTAL, L1_KEPT
+from ...matmul.choice import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
 from ...operator.plan import Made, PlanContext, Step, cores_of
 from ...operator.tensors import Knobs, Tensor, dtype_of

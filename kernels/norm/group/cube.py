@@ -14,7 +14,7 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
 from ....simulator.products import Product
-from ...matmul.tiles import FRACTAL, L1_KEPT
+from ...matmul.choice import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
 from ...operator.plan import PlanContext, Step
 from ...operator.tensors import Knobs, Tensor, dtype_of

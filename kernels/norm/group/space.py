@@ -8,7 +8,7 @@ import numpy as np
 
 from ....simulator.products import Product
 from ...bounds.vector import REPEAT, VectorRates, core_counts, reading_us
-from ...matmul.tiles import FRACTAL, L1_KEPT
+from ...matmul.choice import FRACTAL, L1_KEPT
 from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
 from ..planes import Planes
 from .cube import tile_bytes as products_bytes

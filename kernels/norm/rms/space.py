@@ -9,7 +9,7 @@ import numpy as np
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...bounds.vector import LINE, VectorRates, VectorWork, core_counts, last_part, touched
-from ...matmul.tiles import L1_KEPT
+from ...matmul.choice import L1_KEPT
 from ...operator.layout import up
 from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
 from ...shared.sums import FILL_COLUMNS, REPEAT, SUM_COLUMNS

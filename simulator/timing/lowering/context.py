@@ -50,6 +50,9 @@ ALWAYS_USED = (
 )
 
 
+Sizes = tuple[int, int, int]  # rows, columns and depth of a product
+
+
 class Template(NamedTuple):
     """The fixed part of a dense operation's record."""
 
@@ -64,11 +67,19 @@ class Template(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One L0 tile of a product: cycles of its loads to L0A and L0B and of its Mmad."""
+    """One L0 tile of a product: where it begins and how large it is (rows, columns, depth), cycles of its loads to L0A and
+    L0B and of its Mmad (numbers, or one for each lane)."""
 
-    a_cycles: float
-    b_cycles: float
-    m_cycles: float
+    first: Sizes
+    sizes: Sizes
+    a_cycles: Any
+    b_cycles: Any
+    m_cycles: Any
+
+    @property
+    def cycles(self) -> tuple[Any, Any, Any]:
+        """Of the two loads and of the Mmad."""
+        return self.a_cycles, self.b_cycles, self.m_cycles
 
 
 class PathRates(NamedTuple):
@@ -328,19 +339,21 @@ class LoweringPlan:
         self.tiles[op.id] = (op, tile)
         batch = a.numel // (m * k) * pieces
         m //= pieces
-        windows = self.spaces.gathers(a), self.spaces.gathers(b)
         return batch * [
-            self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand, windows)
+            self.part_of(op, (i, j, q), (min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q)))
             for i in range(0, m, tile.m)
             for j in range(0, n, tile.n)
             for q in range(0, k, tile.k)
         ]
 
-    def _part(self, m: int, n: int, k: int, operand: str, windows: tuple[bool, bool]) -> Part:
+    def part_of(self, op: Op, first: Sizes, sizes: Sizes) -> Part:
+        """The L0 tile of a product that begins at `first` and is so large."""
+        (m, n, k), operand, gathers = sizes, self.operand(op), self.spaces.gathers
         cube, depth = self.cube, align(k * ITEM_BYTES[operand], 32)
         cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
-        a_cycles = cube.load_cycles(cube.to_l0a, m, depth, windows[0])
-        return Part(a_cycles, cube.load_cycles(cube.to_l0b, n, depth, windows[1]), cycles)
+        a_cycles = cube.load_cycles(cube.to_l0a, m, depth, gathers(op.operand(0)))
+        b_cycles = cube.load_cycles(cube.to_l0b, n, depth, gathers(op.operand(1)))
+        return Part(first, sizes, a_cycles, b_cycles, cycles)
 
     def address_cycles(self, op: Op, elements: int) -> float:
         """Cycles of the scalar unit for the addresses of an access; 0 where its stride is known at compile time."""

@@ -13,6 +13,7 @@ from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
 from ..placement.layouts import FRACTAL, table_bytes
 from ..placement.slots import Slot
+from .cut_products import Ends, cut
 from .hand_overs import HandOvers, Leg
 from .records import LoweringContext, itemsize, tile_size
 
@@ -39,8 +40,11 @@ class CubeLowering:
         rates = plan.l1_rates.in_pieces(plan.placement.pieces.of_operand(op.results[0]), plan.l1_latency)
         self.context.load_tile(op, pointer, mask, *where, rates, plan.l1_latency)
 
-    def record_dot(self, op: Op) -> None:
-        """One product: its L0 tiles, each loaded to L0A and L0B (in ping-pong) and multiplied into L0C."""
+    def record_dot(self, op: Op, ends: Ends) -> None:
+        """One product: its L0 tiles, each loaded to L0A and L0B (in ping-pong) and multiplied into L0C.
+
+        ends: of what is there of both operands.
+        """
         context, plan, r = self.context, self.plan, op.results[0]
         context.flush(cube=True)
         # One flag says that both operands are in L1, one that both were read: EX matmul_high_performance cases 0 to 3, with
@@ -49,14 +53,24 @@ class CubeLowering:
         writes, clobbers = context.target(r)
         bias = (*self._bias_slots(op.args[2]), *self.pending_bias.pop(writes, ()))
         kept = plan.kept_operand(op)
-        for part in plan.product_parts(op):
+        for whole in plan.product_parts(op):
+            part = cut(plan, op, whole, ends)
+            if part is None:
+                continue
             pair = self._half(0, kept != 0), self._half(1, kept != 1)
-            for side, cycles in enumerate((part.a_cycles, part.b_cycles)):
+            for side, cycles in enumerate(part.cycles[:2]):
                 if side != kept:
-                    context.fixed(op, plan.wiring.mte1, cycles, 0.0, both, (pair[side],), ())
-            context.fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, (*pair, *bias), writes, clobbers)
+                    self._worked(op, plan.wiring.mte1, cycles, both, (pair[side],), ())
+            self._worked(op, plan.wiring.mmad, part.m_cycles, (*pair, *bias), writes, clobbers)
         if r.id in plan.spaces.copied_to_ub:
             self.to_ub(op, r)
+
+    def _worked(self, op: Op, pipe: int, cycles: Any, reads: Slots, writes: Slots, clobbers: Slots) -> None:
+        """One instruction, of a cost that lanes may differ in."""
+        if isinstance(cycles, np.ndarray):
+            self.context.add(pipe, op.loc, occupancy=cycles, reads=reads, writes=writes, clobbers=clobbers)
+        else:
+            self.context.fixed(op, pipe, float(cycles), 0.0, reads, writes, clobbers)
 
     def _bias_slots(self, start: Value | None) -> tuple[int, ...]:
         """The place of the row in the bias table that a tile repeats, if it is there."""

@@ -19,6 +19,7 @@ from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
 from .buffers import BufferLowering
 from .context import LoweringPlan
 from .cube_core import CubeLowering
+from .cut_products import WHOLE, ends_of, masks_of
 from .flags import FlagLowering
 from .records import LoweringContext
 from .shared_iterations import SharedIterations
@@ -35,15 +36,28 @@ class Lowering(LoweringContext):
         self.buffers = BufferLowering(self, self.cube)
         self.flags = FlagLowering(self)
         self.shared = SharedIterations(self)
+        self.ends = WHOLE  # of the product that is recorded now
+        if plan.spaces.has_dot and self.last_uses:
+            self._keep_masks()
+
+    def _keep_masks(self) -> None:
+        """What cuts an operand is asked for at its product."""
+        dots = self.program.of_kind("dot")
+        kept = {v.id for op in dots for v in masks_of(self.plan.spaces, op)}
+        self.last_uses = {i: tuple(v for v in vs if v not in kept) for i, vs in self.last_uses.items()}
 
     # -- operations --------------------------------------------------------------------------------------------------
+
+    def op_dot(self, op: Op, frame: Frame) -> None:
+        self.ends = ends_of(self.plan, op, frame)
+        self.dense_op(op, frame)
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         if op.kind in self.buffers.recorders:
             self.buffers.recorders[op.kind](op)
         elif op.kind == "dot":
             self.count(op)
-            self.cube.record_dot(op)
+            self.cube.record_dot(op, self.ends)
         elif not (self.plan.spaces.has_dot and self.plan.spaces.space_of(op.results[0]) in (VIEW, FIXP)):
             self.vector.record_dense(op)
         return self.backend.dense(op, args)

@@ -1,0 +1,140 @@
+"""The choice of a tiling of a matrix product, from the product's buffers and a rough count of cycles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ...simulator.errors import UsageError
+from ...simulator.precision.cube_math import Resolution
+from ...simulator.products import Product
+from ...simulator.timing.costs.cube import CubeCosts
+from ..operator.layout import up
+from ..operator.plan import PlanContext, cores_of
+from ..operator.tensors import Knobs, Tensor, dtype_of
+from .strips import MOST_PIECES, kept_bytes, pieces, strips
+
+FRACTAL = 16  # rows and columns of the Cube's smallest block
+WIDEST = 256  # of a tile of the output, per axis
+DEEPEST = 512  # of a tile of the operands
+LOAD_RATE = 128  # bytes per cycle that a core loads at most, for the choice of a tile only
+NOT_HIDDEN = 0.3  # part of the shorter of loading and multiplying that the longer does not hide, likewise
+MIN_SPLIT_K = 1024  # least length of the sum of one part
+L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
+
+
+class Tile(NamedTuple):
+    """A tile of the output, its depth, and which operand stays in L1 ("none", "a" or "b")."""
+
+    m: int
+    n: int
+    k: int
+    keep: str
+
+
+def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: Resolution) -> dict[str, Any]:
+    """Every knob: as given, else by the size of the product's buffers and the number of its cores."""
+    (m, k), n = a.shape, b.shape[1]
+    cores = cores_of(context.product, "cube", knobs["cores"])
+    base = tuple(knobs[f"base_{axis}"] for axis in "mnk")
+    if any(base) and not all(base):
+        raise UsageError(f"matmul: give base_m, base_n and base_k together or none of them; got {base}")
+    count = RoughCount(m, n, k, cores, dtype_of(a).itemsize, context.product, knobs)
+    block = count.block()
+    tile, split = Tile(*block, count.depth(sum(block)), "none"), count.parts(block, resolved.grouped)
+    if knobs["keep"] != "none":
+        tile = count.kept(knobs["keep"], split)
+    chosen = {"block_m": tile.m, "block_n": tile.n, "block_k": tile.k, "split_k": split}
+    return {**knobs, **chosen, "cores": cores}
+
+
+class RoughCount:
+    """A rough count of the cycles of tilings, for their choice: of each core's tiles, for each element of the sum."""
+
+    def __init__(
+        self, m: int, n: int, k: int, cores: int, itemsize: int, product: Product, knobs: Knobs
+    ) -> None:
+        self.m, self.n, self.k, self.cores, self.size, self.knobs = m, n, k, cores, itemsize, knobs
+        self.product, self.l1 = product, product.l1_bytes - L1_KEPT
+        self.macs = FRACTAL**3 * 2 // itemsize
+        cube = CubeCosts(product)
+        self.to_l0 = cube.to_l0a[1], cube.to_l0b[1]  # bytes per cycle
+        self.rate = min(LOAD_RATE, product.l2_bytes_per_cycle / product.cube_cores)
+
+    def block(self) -> tuple[int, int]:
+        """The tile of the output with the least time of all rounds; the larger one of equals."""
+        return min(self._blocks(), key=lambda tile: (self._plain(*tile), -tile[0] * tile[1]))
+
+    def parts(self, block: tuple[int, int], grouped: bool) -> int:
+        """Parts of the sum: 1, or for grouped accumulation at least 2 and enough to occupy the cores (assumed)."""
+        tiles = -(-self.m // block[0]) * -(-self.n // block[1])
+        wanted = min(max(2, self.cores // tiles), self.k // MIN_SPLIT_K) if grouped else 1
+        return int(self.knobs["split_k"] or wanted)
+
+    def depth(self, edges: int, taken: int = 0) -> int:
+        """Columns of a tile of a: all copies of what is loaded again and again in L1, no deeper than `DEEPEST`.
+
+        edges: sum of their edges. taken: bytes of L1 that something else has.
+        """
+        if self.knobs["block_k"]:
+            return int(self.knobs["block_k"])
+        room = (self.l1 - taken) // (self.knobs["buffers"] * edges * self.size)
+        deepest = min(DEEPEST, 1 << max(4, room.bit_length() - 1))
+        return int(min(up(self.k, FRACTAL), deepest))
+
+    def kept(self, keep: str, parts: int) -> Tile:
+        """The tile with the least time of those with which that operand stays in L1. Raises `UsageError` if none fits."""
+        found = list(self._fitting(keep, parts))
+        if not found:
+            raise self._no_room(keep, parts)
+        return min(found, key=lambda x: self._strips(x, parts))
+
+    def _fitting(self, keep: str, parts: int) -> Iterator[Tile]:
+        """Tiles with which an operand stays in L1 beside the copies of the other one."""
+        part = -(-self.k // parts)
+        for m, n in self._blocks():
+            stays, comes = (m, n) if keep == "a" else (n, m)
+            depth = min(self.depth(comes, stays * up(part, FRACTAL) * self.size), up(part, FRACTAL))
+            held, other = kept_bytes(stays, comes, part, depth, self.size)
+            fits = held + self.knobs["buffers"] * other <= self.l1 and pieces(part, depth) <= MOST_PIECES
+            if fits:
+                yield Tile(m, n, depth, keep)
+
+    def _no_room(self, keep: str, parts: int) -> UsageError:
+        edge = min(x["ab".index(keep)] for x in self._blocks())
+        part = -(-self.k // parts)
+        return UsageError(
+            f"matmul: keep={keep}: {edge} x {part} elements of {keep} take {edge * part * self.size} bytes, and L1 of "
+            f"{self.product.name} has {self.l1} for them and {self.knobs['buffers']} copies of a tile of the other "
+            f"operand, in at most {MOST_PIECES} pieces: split the sum (split_k), take a smaller block, or keep=none"
+        )
+
+    def _cycles(self, m: int, n: int, loaded: int) -> float:
+        """Of a tile of m x n results, for which `loaded` rows and columns come."""
+        low, high = sorted((m * n / self.macs, loaded * self.size / self.rate))
+        return high + NOT_HIDDEN * low
+
+    def _plain(self, m: int, n: int) -> float:
+        rounds = -(-(-(-self.m // m) * -(-self.n // n)) // self.cores)
+        return rounds * self._cycles(m, n, m + n)
+
+    def _strips(self, x: Tile, parts: int) -> float:
+        stays, comes = (x.m, x.n) if x.keep == "a" else (x.n, x.m)
+        cut = strips((self.m, self.n), (x.m, x.n), x.keep == "a", parts, self.cores)
+        to_l0 = (x.m / self.to_l0[0] + x.n / self.to_l0[1]) * self.size
+        each = stays * self.size / self.rate + int(cut.wide) * (
+            self._cycles(x.m, x.n, comes) + NOT_HIDDEN * to_l0
+        )
+        return -(-int(cut.count) // self.cores) * each / parts
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        """Tiles whose accumulator fits L0C and, where that has to pass there, half of a UB of the same size."""
+        room, wanted = min(self.product.l0c_bytes, 128 * 1024), (self.knobs["block_m"], self.knobs["block_n"])
+        edges = itertools.product(_edges(self.m, wanted[0]), _edges(self.n, wanted[1]))
+        found = [(i, j) for i, j in edges if i * j * 4 <= room]
+        return found or [(wanted[0] or FRACTAL, wanted[1] or FRACTAL)]
+
+
+def _edges(length: int, wanted: int | None) -> list[int]:
+    return [wanted] if wanted else sorted({min(e, up(length, FRACTAL)) for e in (64, 128, WIDEST)})

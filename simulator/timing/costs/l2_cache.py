@@ -8,15 +8,15 @@ the next ones begin: accesses are then noted down (`later`) and touched when all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...interpreter.regions import AccessRegion
 from ...interpreter.tensors import Tensor
-from ...l2_state import LINE_BYTES
-from ._l2 import touch, touch_back
+from ...l2_state import LINE_BYTES, Held, lines_of
+from ._l2 import held, touch, touch_back
 
 LINE_SHIFT = LINE_BYTES.bit_length() - 1
 MAX_LINES = 1 << 28
@@ -248,6 +248,17 @@ class FirstTouch:
         """What is changed in L2, or has left it, without memory having it yet."""
         return LINE_BYTES * (self.owed + sum(n for _, n in self.changed))
 
+    def ends(self, tensors: Mapping[str, Tensor]) -> tuple[Held, ...]:
+        """What is there of each tensor, by name, oldest first: so many lines, up to the last one that is there."""
+        found = []
+        for name, x in tensors.items():
+            if id(x.whole) in self.maps:
+                stamps, shift = self.maps[id(x.whole)]
+                lines, changed, end, newest = held(stamps, int(self.state[CLOCK]), self.room)
+                k = shift - LINE_SHIFT
+                found.append((newest, Held(name, (end - lines) << k, lines << k, changed << k)))
+        return tuple(x for _, x in sorted(found, key=lambda pair: pair[0]) if x.lines)
+
     @property
     def write_share(self) -> float:
         """Part of the traffic with memory that writes have."""
@@ -276,11 +287,6 @@ class FirstTouch:
                 shift += 1
             found = self.maps[id(tensor)] = (np.zeros((size >> shift) + 2, np.uint32), shift)
         return found
-
-
-def lines_of(tensor: Tensor) -> int:
-    """Lines of L2 that a tensor takes at most."""
-    return (tensor.whole.elements * tensor.dtype.itemsize >> LINE_SHIFT) + 1
 
 
 def _cuts(tickets: list[Ticket], cores: int) -> np.ndarray:

@@ -22,12 +22,12 @@ from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
-from ..l2_state import Held
+from ..l2_state import LINE_BYTES, Held
 from ..record.later import Later, but, later, whole
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
-from .engine.engine import REASONS, EngineResult, ProgramGroup, Trace, simulate
+from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
 from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .fitting import require_places
@@ -171,7 +171,7 @@ def _cache(call: Call) -> FirstTouch:
 def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:
     """The engine runs at once; what its results tell in detail is made when it is read."""
     product, details, limit = call.device.product, call.device.details, call.device.timeline
-    machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
+    machine = with_memory_rate(plan.wiring.machine, product, touch.write_share, touch.memory_part)
     wiring = replace(plan.wiring, machine=machine)
     code = code_of(groups)
     result = simulate(machine, groups, limit, details, code=code)
@@ -201,7 +201,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         lines=later(lambda: costs()[0]),
         other_cycles=later(lambda: result.cycles - sum(x.cycles for x in costs()[0])),
         bounds=later(lambda: bounds_us(wiring, groups, result.resource_bytes, overhead, per_us)),
-        resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
+        resources=_resources(machine, result, touch),
         warnings=(*call.warnings, *grid_messages(programs, machine.cores), *plan.warnings.messages()),
         notes=(*plan.notes(-(-programs // machine.cores), compiled), *timeline_messages(result, limit)),
         lifted=_lifted(call, plan, wiring, groups, result.cycles, overhead),
@@ -216,6 +216,12 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         l2_left_bytes=float(touch.left_bytes),
     )
     return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)
+
+
+def _resources(machine: Machine, result: EngineResult, touch: FirstTouch) -> dict[str, float]:
+    """Bytes that passed, also those that the launch only pushed out of L2."""
+    moved = {r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)}
+    return moved | {"HBM": moved["HBM"] + LINE_BYTES * touch.pushed_out}
 
 
 def _size(trace: Trace) -> int:

@@ -78,6 +78,7 @@ class FirstTouch:
         self.apart: set[int] = set()  # tensors (by id) of which the start is known in a loop, too
         self.guessed: Callable[[], Sequence[Run]] = tuple
         self.resident = tuple(resident)
+        self.follows = bool(left)  # whether launches before are known
         if left:
             self._put(left)
         self._bring()
@@ -87,7 +88,7 @@ class FirstTouch:
 
         guessed: what is taken for what it left, where there are too many accesses to wait for the last one.
         """
-        self.loop, self.guessed = True, guessed
+        self.loop, self.follows, self.guessed = True, True, guessed
         self.apart = {id(x.whole) for x in (*self.resident, *cold)}
 
     def guess(self) -> None:
@@ -246,7 +247,21 @@ class FirstTouch:
     @property
     def left_bytes(self) -> int:
         """What is changed in L2, or has left it, without memory having it yet."""
-        return LINE_BYTES * (self.owed + sum(n for _, n in self.changed))
+        return LINE_BYTES * (self.owed - self.pushed_out + sum(n for _, n in self.changed))
+
+    @property
+    def pushed_out(self) -> int:
+        """Changed lines that left L2 for lines that were loaded, so that no store waited for them.
+
+        Only after other launches: on a clean L2 they are the launch's own, and are left for those that follow.
+        """
+        return max(0, self.owed) if self.follows else 0
+
+    @property
+    def memory_part(self) -> float:
+        """Part of memory's rate that is left for what transfers wait for: the rest goes to what is pushed out."""
+        waited = self.read_lines + self.written_lines
+        return waited / (waited + self.pushed_out) if waited else 1.0
 
     def ends(self, tensors: Mapping[str, Tensor]) -> tuple[Held, ...]:
         """What is there of each tensor, by name, oldest first: so many lines, up to the last one that is there."""
@@ -262,7 +277,8 @@ class FirstTouch:
     @property
     def write_share(self) -> float:
         """Part of the traffic with memory that writes have."""
-        return self.written_lines / max(1, self.read_lines + self.written_lines)
+        written = self.written_lines + self.pushed_out
+        return written / max(1, self.read_lines + written)
 
     def _access(self, tensor: Tensor, region: AccessRegion, write: bool) -> tuple[Any, ...]:
         """As `_touch.touch` wants it."""

@@ -7,7 +7,7 @@ warm   the arguments are there as far as they fit, and memory has the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,17 +76,24 @@ def is_l2(x: Any) -> bool:
     return isinstance(x, L2State) or (isinstance(x, str) and x in WORDS)
 
 
-def ends_of(touched: Sequence[tuple[str, int, bool]], room: int) -> tuple[Held, ...]:
-    """What tensors leave in L2 that are touched side by side, from the beginning to the end of each.
+def lines_of(tensor: Any) -> int:
+    """Lines of L2 that a `Tensor` takes at most."""
+    whole = tensor.whole
+    return int(whole.elements * whole.dtype.itemsize // LINE_BYTES + 1)
 
-    touched: name, lines, and whether they are written. The end of each is left; all of those that are smaller than an even
-    share of `room` lines.
+
+def ends_of(tensors: Mapping[str, Any], directions: Mapping[str, str], room: int) -> tuple[Held, ...]:
+    """What a launch leaves in L2 of its tensors, by their sizes alone, as if it went through all of them side by side.
+
+    The end of each is left; all of those that are smaller than an even share of `room` lines. directions: "in", "out" or
+    "in out"; what it writes is changed.
     """
-    level, rest = room, sorted(n for _, n, _ in touched)
+    sizes = {n: lines_of(x) for n, x in tensors.items()}
+    level, rest = room, sorted(sizes.values())
     for k, lines in enumerate(rest):
         level = (room - sum(rest[:k])) // (len(rest) - k)
         if level < lines:
             break
         level = lines
-    parts = ((name, lines, min(lines, level), written) for name, lines, written in touched)
-    return tuple(Held(name, lines - part, part, part * written) for name, lines, part, written in parts)
+    parts = ((n, lines, min(lines, level), "out" in directions.get(n, "")) for n, lines in sizes.items())
+    return tuple(Held(n, lines - part, part, part * written) for n, lines, part, written in parts if part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_sizes
+from .l2_chain import Chain, current_chain
 from .launch_cache import key_of, recall, remember
 from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet
@@ -33,6 +34,9 @@ from .precision.dtypes import DType
 from .record.later import but
 from .record.run import Launch, Run
 from .timing.ub_bits import tell_ub_bits
+
+if TYPE_CHECKING:
+    from .timing.estimate import Estimate
 
 MAX_PROGRAMS = 65_535 * 65_536
 
@@ -88,7 +92,9 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     found: tuple[str, ...] = ()
     if device.time:  # first, so that a kernel that does not fit has written nothing
         begin = clock.perf_counter()
-        launch, computed = timed(call)
+        chain = current_chain()
+        call = call if chain is None else chain.entered(call)
+        launch, computed = timed(call, chain)
         launches = (launch,)
         if device.explain:
             launches = (but(launch, notes=(*launch.notes, *untried_sizes(call))),)
@@ -131,30 +137,38 @@ def place(call: Call) -> None:
     require_places(call)
 
 
-def timed(call: Call) -> tuple[Launch, bool]:
-    """Time of a launch, and whether its values had to be computed for it."""
-    found = _timed(call)
-    announce_time(found[0])
-    return found
+def timed(call: Call, chain: Chain | None = None) -> tuple[Launch, bool]:
+    """Time of a launch, and whether its values had to be computed for it. chain: is told what it leaves in L2."""
+    found, computed = _timed(call, chain is not None)
+    if chain is not None:
+        chain.leaves(call, found.left)
+    announce_time(found.launch)
+    return found.launch, computed
 
 
-def _timed(call: Call) -> tuple[Launch, bool]:
+def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
     from .timing.estimate import estimate, estimate_with_values
 
-    key = key_of(call)
+    key = key_of(call, leaves)
     known = recall(key)
     if known is not None:
         return known, False
     try:
         with uncollected():
-            launch = with_freed(call, estimate(call))
-        remember(key, call, launch)
-        return launch, False
+            found = estimate(call, leaves)
+            found = found._replace(launch=with_freed(call, found.launch))
+        remember(key, call, found)
+        return found, False
     except DataDependentError as e:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
     how = numerics(call.device)
-    return estimate_with_values(call, lambda part: NumpyBackend(part, call.grid, how)), True
+    return estimate_with_values(call, lambda part: NumpyBackend(part, call.grid, how), leaves), True
+
+
+def estimated(call: Call, leaves: bool = False) -> Estimate:
+    """Time of a launch without values. leaves: whether to say what it leaves in L2."""
+    return _timed(call, leaves)[0]
 
 
 def with_freed(call: Call, launch: Launch) -> Launch:

@@ -15,14 +15,14 @@ from .interpreter.tensors import Tensor
 
 if TYPE_CHECKING:
     from .call import Call
-    from .record.run import Launch
+    from .timing.estimate import Estimate
 
 MOST = 64
 
-_launches: OrderedDict[Hashable, tuple[Any, Launch]] = OrderedDict()
+_launches: OrderedDict[Hashable, tuple[Any, Estimate]] = OrderedDict()
 
 
-def recall(key: Hashable) -> Launch | None:
+def recall(key: Hashable) -> Estimate | None:
     """The time of such a launch (see `key_of`), if it was made before."""
     found = _launches.get(key)
     if key is None or found is None:
@@ -31,7 +31,7 @@ def recall(key: Hashable) -> Launch | None:
     return found[1]
 
 
-def remember(key: Hashable, call: Call, launch: Launch) -> None:
+def remember(key: Hashable, call: Call, launch: Estimate) -> None:
     """Keep the time of a launch; the one that was not asked for longest goes."""
     if key is None:
         return
@@ -43,12 +43,16 @@ def remember(key: Hashable, call: Call, launch: Launch) -> None:
         _launches.popitem(last=False)
 
 
-def key_of(call: Call) -> Hashable:
-    """What the time of a launch depends on; None if an argument is neither a tensor nor a number."""
+def key_of(call: Call, leaves: bool) -> Hashable:
+    """What the time of a launch depends on; None if an argument is neither a tensor nor a number.
+
+    leaves: whether it says what is left in L2.
+    """
     if not all(isinstance(x, Tensor | bool | int | float) for x in call.arguments.values()):
         return None
     return (
         id(call.program),
+        leaves,
         call.grid,
         call.device.product,
         repr({n: x for n, x in vars(call.device).items() if n != "product"}),

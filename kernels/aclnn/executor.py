@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,7 +99,8 @@ class aclOpExecutor:
         self._build, self._machine, self._value_notes = build, machine, value_notes
         counting = Arena(machine.product, False)
         pieces, self.tiling = build(counting)
-        self.kernels = tuple(DeviceKernel(*piece, launch_of(piece[2], machine)) for piece in pieces)
+        launches = launches_of([step for *_, step in pieces], machine)
+        self.kernels = tuple(DeviceKernel(*piece, x) for piece, x in zip(pieces, launches, strict=True))
         self.own_bytes = counting.taken[0]
         self.workspace_size = self.own_bytes + SYSTEM_BYTES if pieces else 0
         self.vendor_workspace_size: int | None = None
@@ -127,10 +128,10 @@ def switches_of(machine: Device) -> dict[str, Any]:
     return {n: getattr(machine, n) for n in Device.__dataclass_fields__ if n != "product"}
 
 
-def launch_of(step: Step, machine: Device) -> Launch:
-    """Time of one launch."""
+def launches_of(steps: Sequence[Step], machine: Device) -> tuple[Launch, ...]:
+    """Time of each launch."""
     with device(machine.product, **{**switches_of(machine), "values": False, "time": True}):
-        return timed_steps((step,))[0]
+        return timed_steps(steps)
 
 
 def aclSetAclOpExecutorRepeatable(executor: aclOpExecutor | None) -> int:

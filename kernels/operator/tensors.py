@@ -48,7 +48,11 @@ def reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def part_of(x: Tensor, number: int) -> Tensor:
     """What has that number on the first axis, as a tensor of its own."""
-    return np.asarray(x[number]) if isinstance(x, np.ndarray) else Shape(x.shape[1:], x.dtype)
+    if isinstance(x, np.ndarray):
+        return np.asarray(x[number])
+    part = Shape(x.shape[1:], x.dtype)
+    owner, at = x.part_of or (x, 0)
+    return Shape(part.shape, part.dtype, (owner, at + number * part.size * part.dtype.itemsize))
 
 
 def element_type(name: str) -> ty.DType:

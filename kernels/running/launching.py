@@ -7,9 +7,11 @@ from typing import Any
 
 from ...simulator.call import Call
 from ...simulator.device import ASCENDC, Device, current_device, device
-from ...simulator.launch import place, prepare, timed
+from ...simulator.l2_chain import Chain, again_and_again
+from ...simulator.launch import estimated, place, prepare, timed
 from ...simulator.record.later import whole
 from ...simulator.record.run import Launch
+from ...simulator.timing.estimate import Estimate
 from ..operator.plan import Step
 
 KEPT = 1000  # launches that are remembered
@@ -31,32 +33,52 @@ def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:
 
     Every step is placed before the first is timed: raises `BufferOverflowError` for a later one without that work.
     """
-    keys = [(step, _key(step)) for step in steps]
-    for step, key in keys:
-        if key not in _known:
+    every = [(step, _key(step)) for step in steps]
+    for step, key in every:
+        if key not in _placed:
             place(call_of(step))
-    return tuple(_timed_once(step, key) for step, key in keys)
+            _keep(_placed, key, None)
+    with again_and_again([call_of(step) for step, _ in every] if len(every) > 1 else ()) as chain:
+        return tuple(_timed_once(step, key, chain) for step, key in every)
 
 
 def _key(step: Step) -> Any:
     return (step.kernel, step.grid, *map(_hashable, (vars(current_device()), step.arguments, step.switches)))
 
 
-def _timed_once(step: Step, key: Any) -> Launch:
-    found = _known.pop(key, None) or whole(timed_steps((step,))[0])
-    _known[key] = found  # at the end of the queue: those that were not asked for again leave first
-    if len(_known) > KEPT:
-        del _known[next(iter(_known))]
+def _timed_once(step: Step, key: Any, chain: Chain | None) -> Launch:
+    if chain is None:
+        return (_known.get(key) or _estimated(key, call_of(step), False)).launch
+    call = chain.entered(call_of(step))
+    key = (*key, repr(call.device.l2))
+    found = _known.get(key) or _estimated(key, call, True)
+    chain.leaves(call, found.left)
+    return found.launch
+
+
+def _estimated(key: Any, call: Call, leaves: bool) -> Estimate:
+    found = estimated(call, leaves)
+    _keep(_known, key, found._replace(launch=whole(found.launch)))
     return found
+
+
+def _keep(known: dict[Any, Any], key: Any, found: Any) -> None:
+    """Those that came first leave first."""
+    known[key] = found
+    if len(known) > KEPT:
+        del known[next(iter(known))]
 
 
 def _hashable(x: Any) -> Any:
     return tuple((n, _hashable(v)) for n, v in sorted(x.items())) if isinstance(x, Mapping) else x
 
 
-_known: dict[Any, Launch] = {}
+_known: dict[Any, Estimate] = {}
+_placed: dict[Any, None] = {}
 
 
 def timed_steps(steps: Iterable[Step]) -> tuple[Launch, ...]:
     """Time of each launch on the current device, in order. Raises what would fail there."""
-    return tuple(timed(call_of(step))[0] for step in steps)
+    calls = [call_of(step) for step in steps]
+    with again_and_again(calls) as chain:
+        return tuple(timed(x if chain is None else chain.entered(x), chain)[0] for x in calls)

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.call import Call
 from ...simulator.device import ASCENDC, CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
+from ...simulator.l2_chain import Chain, again_and_again
 from ...simulator.launch import compute, fit, place, timed
 from ...simulator.numerics import asked_for
 from ...simulator.numerics import options as numeric_options
@@ -285,18 +287,26 @@ def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None)
     for step in steps:
         place(call_of(step))
     before, total = 0, sum(step.grid for step in steps)
-    for step in steps:
-        call = call_of(step)
-        begin = clock.perf_counter()
-        if not machine.time:
-            fit(call)
-        launch, computed = timed(call) if machine.time else (None, False)
-        middle = clock.perf_counter()
-        if machine.values and not computed:
-            compute(call, _shifted(progress, before, total))
-        found.add(launch, middle - begin, clock.perf_counter() - middle)
-        before += step.grid
+    with again_and_again([call_of(step) for step in steps]) as chain:
+        for step in steps:
+            launch, computed, seconds = _timed(call_of(step), machine, chain)
+            begin = clock.perf_counter()
+            if machine.values and not computed:
+                compute(call_of(step), _shifted(progress, before, total))
+            found.add(launch, seconds, clock.perf_counter() - begin)
+            before += step.grid
     return found
+
+
+def _timed(call: Call, machine: Device, chain: Chain | None) -> tuple[Launch | None, bool, float]:
+    """The launch, whether its values are computed, and the seconds that it took to find out."""
+    begin = clock.perf_counter()
+    launch, computed = None, False
+    if not machine.time:
+        fit(call)
+    else:
+        launch, computed = timed(call if chain is None else chain.entered(call), chain)
+    return launch, computed, clock.perf_counter() - begin
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:

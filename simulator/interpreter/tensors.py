@@ -7,7 +7,7 @@ and a pointer outside of the window is out of bounds.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,14 @@ from ..precision.dtypes import DType
 
 @dataclass(frozen=True)
 class Shape:
-    """A tensor without data: `sim.shape((2048, 4096), "float16")`, for `kernel.time`."""
+    """A tensor without data: `sim.shape((2048, 4096), "float16")`, for `kernel.time`.
+
+    part_of: the shape in whose memory it lies, and how many bytes after its beginning; None for memory of its own.
+    """
 
     shape: tuple[int, ...]
     dtype: DType
+    part_of: tuple[Shape, int] | None = field(default=None, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -51,7 +55,7 @@ class Tensor:
     """One pointer argument: element type, window of memory (None without values), place of element 0 in it.
 
     `elements` is the window's length; legal offsets of the pointer are -origin <= offset < elements - origin. `whole` is
-    the tensor that this one is a view of, itself if it is none.
+    the tensor that this one is a view of, itself if it is none; `source` what the user gave.
     """
 
     __slots__ = (
@@ -62,6 +66,7 @@ class Tensor:
         "name",
         "origin",
         "shape",
+        "source",
         "whole",
         "window",
         "writable",
@@ -87,6 +92,7 @@ class Tensor:
         self.writable = writable
         self.address = address  # of the window's first byte; made up for a tensor without data
         self.whole: Tensor = self
+        self.source: Any = None
         self._views: dict[str, Tensor] = {}
 
     def viewed(self, dtype: DType) -> Tensor:
@@ -123,9 +129,14 @@ class Tensor:
 def tensor_argument(name: str, x: Any) -> Tensor | None:
     """The tensor behind a kernel argument: numpy array, torch CPU tensor or `Shape`; None if it is none of these."""
     if isinstance(x, Shape):
-        return Tensor(name, x.dtype, x.shape, None, 0, x.size, True, _made_up(x.size * x.dtype.itemsize))
-    array = as_array(name, x)
-    return None if array is None else _from_numpy(name, array)
+        out = Tensor(name, x.dtype, x.shape, None, 0, x.size, True, _made_up(x.size * x.dtype.itemsize))
+    else:
+        array = as_array(name, x)
+        if array is None:
+            return None
+        out = _from_numpy(name, array)
+    out.source = x
+    return out
 
 
 def _made_up(size: int) -> int:

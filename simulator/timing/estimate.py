@@ -6,7 +6,7 @@ import linecache
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,14 +18,16 @@ from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.state import DataDependentError
+from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
+from ..l2_state import LINE_BYTES, Held
 from ..record.later import Later, but, later, whole
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
-from .engine.engine import REASONS, EngineResult, ProgramGroup, Trace, simulate
+from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
 from .engine.machine import Wiring, launch_overhead_us, wire, with_cold_code, with_memory_rate
 from .fitting import require_places
@@ -53,8 +55,15 @@ MOST_KEPT = 1 << 20  # bytes of traces that a launch keeps for what is read late
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
 
 
-def estimate(call: Call) -> Launch:
-    """Time of a launch, without values.
+class Estimate(NamedTuple):
+    """A launch, and what it leaves of its tensors in L2, oldest first; nothing unless that was asked for."""
+
+    launch: Launch
+    left: tuple[Held, ...] = ()
+
+
+def estimate(call: Call, leaves: bool = False) -> Estimate:
+    """Time of a launch, without values. leaves: whether to say what it leaves in L2.
 
     Where many iterations were lowered at once and cannot be, or where one of them fails, it is lowered anew without that: so
     the first failure in the program's order is what is told.
@@ -62,7 +71,7 @@ def estimate(call: Call) -> Launch:
     all_at_once = True
     while True:
         try:
-            return _estimate(call, all_at_once)
+            return _estimate(call, all_at_once, leaves)
         except NotAlikeError as e:
             call.program.one_by_one.add(e.loop)
         except (AscendtileError, OverflowError) as e:
@@ -71,7 +80,7 @@ def estimate(call: Call) -> Launch:
             all_at_once = False
 
 
-def _estimate(call: Call, all_at_once: bool) -> Launch:
+def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     """all_at_once: whether iterations may be lowered many at once."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
@@ -86,10 +95,10 @@ def _estimate(call: Call, all_at_once: bool) -> Launch:
     if size < total:
         touch.guess()
     groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-    return _finish(call, plan, groups, touch)
+    return _left(call, _finish(call, plan, groups, touch), touch, leaves)
 
 
-def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> Launch:
+def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:
     """Time and values of a kernel whose control flow or addresses depend on data; writes its tensors.
 
     values: makes the backend that computes a program, or the part of one core.
@@ -110,7 +119,13 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
         numbers = order[first : first + size]
         groups.append(_lower(lowered, call, plan, numbers, touch))
     out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
-    return but(out, warnings=(*out.warnings, *lowered.found()))
+    out = but(out, warnings=(*out.warnings, *lowered.found()))
+    return _left(call, out, touch, leaves)
+
+
+def _left(call: Call, launch: Launch, touch: FirstTouch, leaves: bool) -> Estimate:
+    tensors = {n: x for n, x in call.arguments.items() if leaves and isinstance(x, Tensor)}
+    return Estimate(launch, touch.ends(tensors))
 
 
 def make_plan(call: Call) -> LoweringPlan:
@@ -157,7 +172,7 @@ def _cache(call: Call) -> FirstTouch:
 def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:
     """The engine runs at once; what its results tell in detail is made when it is read."""
     product, details, limit = call.device.product, call.device.details, call.device.timeline
-    machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
+    machine = with_memory_rate(plan.wiring.machine, product, touch.write_share, touch.memory_part)
     machine = with_cold_code(machine, product) if call.device.cold_code else machine
     wiring = replace(plan.wiring, machine=machine)
     code = code_of(groups)
@@ -188,7 +203,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         lines=later(lambda: costs()[0]),
         other_cycles=later(lambda: result.cycles - sum(x.cycles for x in costs()[0])),
         bounds=later(lambda: bounds_us(wiring, groups, result.resource_bytes, overhead, per_us)),
-        resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
+        resources=_resources(machine, result, touch),
         warnings=(*call.warnings, *grid_messages(programs, machine.cores), *plan.warnings.messages()),
         notes=(*plan.notes(-(-programs // machine.cores), compiled), *timeline_messages(result, limit)),
         lifted=_lifted(call, plan, wiring, groups, result.cycles, overhead),
@@ -204,6 +219,12 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     )
     launch = with_interval(launch, product) if details else launch
     return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)
+
+
+def _resources(machine: Machine, result: EngineResult, touch: FirstTouch) -> dict[str, float]:
+    """Bytes that passed, also those that the launch only pushed out of L2."""
+    moved = {r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)}
+    return moved | {"HBM": moved["HBM"] + LINE_BYTES * touch.pushed_out}
 
 
 def _size(trace: Trace) -> int:

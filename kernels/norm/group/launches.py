@@ -13,7 +13,7 @@ from ...operator.tensors import Knobs, Tensor, dtype_of, part_of
 from ...shared.sums import REPEAT, zero_fill_step
 from ..planes import Planes
 from .chain import chain_steps
-from .choice import GroupTensors, kernel_of, stays_in_l2, strip_of_sums
+from .choice import GroupTensors, kernel_of, strip_of_sums
 from .cube import cube_sums_steps
 from .tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
 
@@ -165,13 +165,11 @@ def _shared_steps(
         steps = cube_sums_steps(given, workspace, view, tiling, context)
     else:
         steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
-    in_l2 = stays_in_l2(view, dtype_of(given.x).itemsize, context.product)
     if given.dx is not None:
         own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
-        warm = {"l2": {"dy": "warm", "x": "warm", "*": "cold"}} if in_l2 else {}
         width = strip_of_sums(view.depth, each, context.ub_bytes)
         sizes = {"PARTS": each, "D": view.depth, "WIDTH": width}
-        steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}, warm))
+        steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}))
     if given.dgamma is not None or given.dbeta is not None:
         halves = [part_of(workspace, 1), part_of(workspace, 0)]  # sums of dy * xh, and of dy
         steps.append(_sum_step(given, halves, rows, view, tiling, context.product.vector_cores))

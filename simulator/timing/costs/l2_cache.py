@@ -8,15 +8,15 @@ the next ones begin: accesses are then noted down (`later`) and touched when all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...interpreter.regions import AccessRegion
 from ...interpreter.tensors import Tensor
-from ...l2_state import LINE_BYTES
-from ._l2 import touch, touch_back
+from ...l2_state import LINE_BYTES, Held, lines_of
+from ._l2 import held, touch, touch_back
 
 LINE_SHIFT = LINE_BYTES.bit_length() - 1
 MAX_LINES = 1 << 28
@@ -78,6 +78,7 @@ class FirstTouch:
         self.apart: set[int] = set()  # tensors (by id) of which the start is known in a loop, too
         self.guessed: Callable[[], Sequence[Run]] = tuple
         self.resident = tuple(resident)
+        self.follows = bool(left)  # whether launches before are known
         if left:
             self._put(left)
         self._bring()
@@ -87,7 +88,7 @@ class FirstTouch:
 
         guessed: what is taken for what it left, where there are too many accesses to wait for the last one.
         """
-        self.loop, self.guessed = True, guessed
+        self.loop, self.follows, self.guessed = True, True, guessed
         self.apart = {id(x.whole) for x in (*self.resident, *cold)}
 
     def guess(self) -> None:
@@ -246,12 +247,38 @@ class FirstTouch:
     @property
     def left_bytes(self) -> int:
         """What is changed in L2, or has left it, without memory having it yet."""
-        return LINE_BYTES * (self.owed + sum(n for _, n in self.changed))
+        return LINE_BYTES * (self.owed - self.pushed_out + sum(n for _, n in self.changed))
+
+    @property
+    def pushed_out(self) -> int:
+        """Changed lines that left L2 for lines that were loaded, so that no store waited for them.
+
+        Only after other launches: on a clean L2 they are the launch's own, and are left for those that follow.
+        """
+        return max(0, self.owed) if self.follows else 0
+
+    @property
+    def memory_part(self) -> float:
+        """Part of memory's rate that is left for what transfers wait for: the rest goes to what is pushed out."""
+        waited = self.read_lines + self.written_lines
+        return waited / (waited + self.pushed_out) if waited else 1.0
+
+    def ends(self, tensors: Mapping[str, Tensor]) -> tuple[Held, ...]:
+        """What is there of each tensor, by name, oldest first: so many lines, up to the last one that is there."""
+        found = []
+        for name, x in tensors.items():
+            if id(x.whole) in self.maps:
+                stamps, shift = self.maps[id(x.whole)]
+                lines, changed, end, newest = held(stamps, int(self.state[CLOCK]), self.room)
+                k = shift - LINE_SHIFT
+                found.append((newest, Held(name, (end - lines) << k, lines << k, changed << k)))
+        return tuple(x for _, x in sorted(found, key=lambda pair: pair[0]) if x.lines)
 
     @property
     def write_share(self) -> float:
         """Part of the traffic with memory that writes have."""
-        return self.written_lines / max(1, self.read_lines + self.written_lines)
+        written = self.written_lines + self.pushed_out
+        return written / max(1, self.read_lines + written)
 
     def _access(self, tensor: Tensor, region: AccessRegion, write: bool) -> tuple[Any, ...]:
         """As `_touch.touch` wants it."""
@@ -276,11 +303,6 @@ class FirstTouch:
                 shift += 1
             found = self.maps[id(tensor)] = (np.zeros((size >> shift) + 2, np.uint32), shift)
         return found
-
-
-def lines_of(tensor: Tensor) -> int:
-    """Lines of L2 that a tensor takes at most."""
-    return (tensor.whole.elements * tensor.dtype.itemsize >> LINE_SHIFT) + 1
 
 
 def _cuts(tickets: list[Ticket], cores: int) -> np.ndarray:

@@ -204,8 +204,10 @@ def _out_rate(product: Product, hit: bool = False) -> float:
     return product.number(nd) if product.has(nd) else _rate(product, "l0c_to_gm", hit)
 
 
-def with_memory_rate(machine: Machine, product: Product, write_share: float) -> Machine:
+def with_memory_rate(machine: Machine, product: Product, write_share: float, part: float = 1.0) -> Machine:
     """The machine with the rate that memory reaches for a launch of which this part of its traffic is writes.
+
+    part: of that rate, what is left for the transfers of the launch.
 
     Reads or writes alone reach one part of the peak, reads and writes in turn less: the bus has to turn around. Between
     alone and one write (or read) in five the part falls evenly.
@@ -213,7 +215,7 @@ def with_memory_rate(machine: Machine, product: Product, write_share: float) -> 
     alone, mixed = (product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
     iterations = min(1.0, 5.0 * min(write_share, 1.0 - write_share))
     reached = product.hbm_bytes_per_cycle * (alone + (mixed - alone) * iterations)
-    hbm = replace(machine.resources[HBM], bytes_per_cycle=reached)
+    hbm = replace(machine.resources[HBM], bytes_per_cycle=reached * part)
     return replace(machine, resources=(hbm, *machine.resources[HBM + 1 :]))
 
 

@@ -15,8 +15,10 @@ def untimed(monkeypatch, request):
     if "timed" not in request.fixturenames:
         monkeypatch.setattr(
             executor,
-            "launch_of",
-            lambda step, machine: SimpleNamespace(time_us=0.0, kernel=step.kernel.name, resources={}),
+            "launches_of",
+            lambda steps, machine: [
+                SimpleNamespace(time_us=0.0, kernel=x.kernel.name, resources={}) for x in steps
+            ],
         )
 
 

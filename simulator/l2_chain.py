@@ -1,0 +1,199 @@
+"""Launches that follow each other: each finds in L2 what those before it left.
+
+    with sim.chain():
+        first[grid](x, y)
+        second[grid](y, z)  # finds y in L2, as far as it fits, and has to write what of it memory has not
+
+Tensors are known by the object that owns their memory (the array, the storage of a torch tensor, the `sim.shape`), never by
+an address, which another tensor may get later: the same script takes the same cycles on every machine.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .interpreter.tensors import Shape, Tensor
+from .l2_state import LINE_BYTES, LOOP, Held, L2State, ends_of, lines_of
+from .observers import is_quiet
+
+if TYPE_CHECKING:
+    from .call import Call
+
+
+class Lines(NamedTuple):
+    """Lines of an owner's memory, by its number. changed: the last so many of them have to go to memory."""
+
+    owner: int
+    first: int
+    end: int
+    changed: int = 0
+
+
+class Chain:
+    """What launches left in L2, oldest first. cold: whether nothing is there before the first; else it is in a loop."""
+
+    def __init__(self, cold: bool = False) -> None:
+        self.left: list[Lines] = []
+        self.owners: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self.product = ""
+        self.empty = not cold
+
+    def entered(self, call: Call) -> Call:
+        """The launch as it finds L2; as it is where nothing was launched before it, or the user says how it finds it."""
+        words = call.device.l2
+        if (isinstance(words, str) and words != LOOP) or self._other(call):
+            return call
+        spans = self._spans(call)
+        held = [x for lines in self.left for x in _as_held(lines, spans)]
+        state = L2State(tuple(_joined(held)), words=words if isinstance(words, Mapping) else None)
+        out = replace(call, device=replace(call.device, l2=state))
+        vars(out).update({n: x for n, x in vars(call).items() if n == "program"})
+        return out
+
+    def leaves(self, call: Call, held: Sequence[Held]) -> None:
+        """A launch is over, and has left so much of its tensors; what there is no room for goes."""
+        if self._other(call):
+            self.left, self.product = [], call.device.product.name
+        self.empty = False
+        spans = self._spans(call)
+        for span in spans.values():
+            self.left = [x for lines in self.left for x in _without(lines, span)]
+        for x in held:
+            owner, first, _, _ = spans[x.name]
+            begin = first + x.first
+            new = Lines(owner, begin, begin + x.lines, x.changed)
+            self.left = [y for lines in self.left for y in _without(lines, new)] + [new]
+        self._cut(call.device.product.integer("l2.size") // LINE_BYTES)
+
+    def _other(self, call: Call) -> bool:
+        """Whether nothing is known of what was before."""
+        return self.empty or self.product not in ("", call.device.product.name)
+
+    def _cut(self, room: int) -> None:
+        for k in range(len(self.left) - 1, -1, -1):
+            owner, first, end, changed = self.left[k]
+            if end - first > room:
+                part = [Lines(owner, end - room, end, min(changed, room))] if room else []
+                self.left = [*part, *self.left[k + 1 :]]
+                return
+            room -= end - first
+
+    def _spans(self, call: Call) -> dict[str, Lines]:
+        """Where the tensors of a launch lie."""
+        tensors = ((n, x.whole) for n, x in call.arguments.items() if isinstance(x, Tensor))
+        return {n: self._span(x) for n, x in tensors}
+
+    def _span(self, x: Tensor) -> Lines:
+        owner, at = owner_of(x.source, x.address)
+        known = self.owners.get(id(owner))
+        if known is None or known[0]() is not owner:
+            known = self.owners[id(owner)] = weakref.ref(owner), len(self.owners) + 1
+        first = at // LINE_BYTES
+        return Lines(known[1], first, first + lines_of(x))
+
+
+def ends_of_all(call: Call) -> tuple[Held, ...]:
+    """What a launch leaves of its tensors, by their sizes alone."""
+    from .interpreter.program_order.order import directions
+
+    tensors = {n: x for n, x in call.arguments.items() if isinstance(x, Tensor)}
+    return ends_of(tensors, directions(call.program), call.device.product.integer("l2.size") // LINE_BYTES)
+
+
+def owner_of(x: Any, address: int) -> tuple[Any, int]:
+    """The object that owns the memory of a tensor, and how many bytes into it the address lies."""
+    if isinstance(x, Shape):
+        return (x, 0) if x.part_of is None else x.part_of
+    while isinstance(x, np.ndarray) and x.base is not None and not isinstance(x.base, memoryview | bytes):
+        x = x.base
+    if hasattr(x, "untyped_storage"):
+        storage = x.untyped_storage()
+        return storage, address - storage.data_ptr()
+    return x, address - x.ctypes.data if isinstance(x, np.ndarray) else 0
+
+
+def _as_held(lines: Lines, spans: Mapping[str, Lines]) -> Iterator[Held]:
+    """Lines as the launch knows them; those that it does not reach have no name."""
+    rest = lines.end - lines.first
+    for name, span in spans.items():
+        first, end = max(lines.first, span.first), min(lines.end, span.end)
+        if span.owner == lines.owner and first < end:
+            changed = max(0, min(end, lines.end) - max(first, lines.end - lines.changed))
+            yield Held(name, first - span.first, end - first, changed)
+            rest -= end - first
+    if rest > 0:
+        yield Held("", 0, rest, min(rest, lines.changed) if rest == lines.end - lines.first else 0)
+
+
+def _joined(held: Sequence[Held]) -> Iterator[Held]:
+    """Neighbours that the launch does not reach are one."""
+    before: Held | None = None
+    for x in held:
+        if before is not None and not x.name and not before.name:
+            before = Held("", 0, before.lines + x.lines, before.changed + x.changed)
+            continue
+        if before is not None:
+            yield before
+        before = x
+    if before is not None:
+        yield before
+
+
+def _without(lines: Lines, other: Lines) -> Iterator[Lines]:
+    """What is left of lines when others are taken out."""
+    if lines.owner != other.owner or other.first >= lines.end or other.end <= lines.first:
+        yield lines
+        return
+    changed_from = lines.end - lines.changed
+    for first, end in ((lines.first, other.first), (other.end, lines.end)):
+        if first < end:
+            yield Lines(lines.owner, first, end, max(0, end - max(first, changed_from)))
+
+
+_chains: list[Chain | None] = []  # of the process: threads of a script launch kernels, too
+
+
+def current_chain() -> Chain | None:
+    """The chain in force; None for a launch on its own, and for one that only tries something out."""
+    return None if is_quiet() or not _chains else _chains[-1]
+
+
+@contextmanager
+def chain(cold: bool = False) -> Iterator[Chain]:
+    """Launches inside find in L2 what those before them left. The first one is timed as in a loop of its own.
+
+    cold: the first one finds nothing. With `l2="cold"` or "warm" on the device each launch is as that says.
+    """
+    with following(Chain(cold)) as found:
+        yield found
+
+
+@contextmanager
+def following(found: Chain) -> Iterator[Chain]:
+    """Launches inside belong to that chain."""
+    _chains.append(found)
+    try:
+        yield found
+    finally:
+        _chains.remove(found)
+
+
+@contextmanager
+def again_and_again(calls: Sequence[Call]) -> Iterator[Chain | None]:
+    """The chain of launches that are made in this order again and again: the first finds what the last one left.
+
+    What that is, is told by their sizes. A chain that is in force goes on; a launch alone needs none.
+    """
+    if current_chain() is not None or len(calls) < 2:
+        yield current_chain()
+        return
+    found = Chain()
+    for call in calls:
+        found.leaves(call, ends_of_all(call))
+    yield found

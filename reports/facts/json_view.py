@@ -33,6 +33,8 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "time_us": run.time_us if timed else None,
         "cycles": run.cycles if timed else None,
         "interval_us": run.interval_us,
+        "l2": run.options.get("l2"),
+        "l2_left_bytes": run.l2_left_bytes,
         "grades_us": run.grades,
         "lifted_us": run.lifted,
         "changes_us": run.changes,
@@ -57,7 +59,7 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
 
 
 def _launch(x: Launch) -> dict[str, Any]:
-    first = "kernel compiler grid time_us cycles overhead_us cores_used cores programs instructions bounds"
+    first = "kernel compiler grid time_us cycles overhead_us cores_used cores programs instructions bounds l2_left_bytes"
     moved = {"resources_bytes": x.resources, **picked(x, "constants low_us high_us")}
     return {**picked(x, first), **moved, "grades_us": x.grades, "lifted_us": x.lifted}
 

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from ...simulator.record.run import ASSUMED_FIGURES, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
+from ..facts.l2_text import l2_text
 from ..facts.repeat_command import options_text, repeat_command
 from .writing import render
 
@@ -57,7 +58,7 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
 
 def sentences(run: Run) -> list[str]:
     """What a reader should know first."""
-    return [*_time(run), *_held(run), *_fit(run), *_wrong(run)]
+    return [*_time(run), *_l2(run), *_held(run), *_fit(run), *_wrong(run)]
 
 
 def _time(run: Run) -> list[str]:
@@ -69,6 +70,10 @@ def _time(run: Run) -> list[str]:
     return [
         f"The run takes {times}. {facts.allowed(bound)}, so that {texts.percent(bound.fraction)} of it is reached."
     ]
+
+
+def _l2(run: Run) -> list[str]:
+    return [f"L2: {text}."] if (text := l2_text(run)) else []
 
 
 def _held(run: Run) -> list[str]:

@@ -122,7 +122,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     return Run(
         name=call.kernel.name,
         product=device.product.record,
-        options=options(device),
+        options=options(call.device),
         launches=launches,
         cube_math_type=device.cube_math_type,
         tiling=call.named_constants,

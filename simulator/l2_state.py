@@ -7,13 +7,16 @@ warm   the arguments are there as far as they fit, and memory has the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from .errors import UsageError
 
 LINE_BYTES = 128  # MSO counts reads of L2 in requests of 128 bytes: that much comes from memory at least
 LOOP, COLD, WARM = "loop", "cold", "warm"
 WORDS = (LOOP, COLD, WARM)
+AS_LEFT = "(as launches before left it)"  # ends the word of a launch in a chain
 RULE = "loop, cold or warm, or these by tensor argument such as {'x': 'warm'}"
 REPLACED = {  # options of earlier releases -> what to give now
     "warm_l2": "l2='warm', or by tensor argument l2={'x': 'warm'}; without, l2 is 'loop'",
@@ -58,14 +61,15 @@ def word_of(l2: Any, name: str) -> str:
         return l2.word(name)
     if isinstance(l2, str):
         return l2
-    names = (name, name.removesuffix("_ptr"), "*")
+    plain = name.removesuffix("_ptr")
+    names = (name, plain, f"{plain}_ptr", "*")
     return next((l2[n] for n in names if n in l2), LOOP)
 
 
 def told(l2: Any) -> str:
     """As a record has it, and as the command line takes it: "loop", "x=warm,y=cold"."""
     if isinstance(l2, L2State):
-        return f"{told(l2.words or LOOP)} (as launches before left it)"
+        return f"{told(l2.words or LOOP)} {AS_LEFT}"
     return l2 if isinstance(l2, str) else ",".join(f"{n}={w}" for n, w in l2.items()) or LOOP
 
 
@@ -97,3 +101,12 @@ def ends_of(tensors: Mapping[str, Any], directions: Mapping[str, str], room: int
         level = lines
     parts = ((n, lines, min(lines, level), "out" in directions.get(n, "")) for n, lines in sizes.items())
     return tuple(Held(n, lines - part, part, part * written) for n, lines, part, written in parts if part)
+
+
+def check_names(l2: Any, names: Iterable[str], what: str) -> None:
+    """Raise `UsageError` for a tensor that `l2` names and `what` does not have."""
+    if isinstance(l2, Mapping):
+        known = sorted({n.removesuffix("_ptr") for n in names})
+        for name in l2:
+            if name != "*" and name.removesuffix("_ptr") not in known:
+                raise UsageError(f"l2: {what} has no tensor argument {name!r}; it has {', '.join(known)}")

@@ -26,6 +26,7 @@ from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_sizes
 from .l2_chain import Chain, current_chain
+from .l2_state import check_names
 from .launch_cache import key_of, recall, remember
 from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet
@@ -49,6 +50,7 @@ def launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dic
         raise UsageError(
             f"{kernel.name}: {without[0]!r} is a shape without data; use {kernel.name}.time(...) for time only"
         )
+    _check_l2(call)
     run = run_call(_with_mode_warning(call))
     announce(run)
     return run
@@ -57,7 +59,15 @@ def launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dic
 def time_launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Time of one launch; no tensor is read, written or allocated."""
     call = _with_mode_warning(prepare(kernel, grid, args, kwargs))
+    _check_l2(call)
     return run_call(replace(call, device=replace(call.device, values=False, time=True)))
+
+
+def _check_l2(call: Call) -> None:
+    """A launch on its own has the tensors that `l2` names; one of a script or a chain need not have all."""
+    if current_chain() is None and not is_quiet():
+        tensors = [n for n, x in call.arguments.items() if isinstance(x, Tensor)]
+        check_names(call.device.l2, tensors, call.kernel.name)
 
 
 def _with_mode_warning(call: Call) -> Call:
@@ -111,7 +121,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     return Run(
         name=call.kernel.name,
         product=device.product.record,
-        options=options(device),
+        options=options(call.device),
         launches=launches,
         cube_math_type=device.cube_math_type,
         tiling=call.named_constants,

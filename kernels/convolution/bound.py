@@ -23,6 +23,7 @@ import numpy as np
 
 from ...simulator.device import device
 from ...simulator.errors import AscendtileError
+from ...simulator.l2_state import WARM
 from ...simulator.products import Product
 from ...simulator.timing.engine.machine import port_rate, wire
 from ..bounds.vector import overheads_us
@@ -83,10 +84,10 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, opt
 
 
 def bounds_of(of: Callable[[], Subject], product: Product, mode: str, points: Columns) -> np.ndarray:
-    """The same of a subject, which is made on that device."""
+    """The same of a subject, which is made on that device. What comes before a launch may leave in L2 all that it reads."""
     points_ = Points(points)
     out = np.zeros(points_.count)
-    with device(product, values=False, timeline=0, cube_math_type=mode):
+    with device(product, values=False, timeline=0, cube_math_type=mode, l2=WARM):
         for rows, setting in points_.alike(SETTINGS):
             some = points_.take(rows)
             try:

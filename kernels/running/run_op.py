@@ -13,7 +13,9 @@ from ...simulator.call import Call
 from ...simulator.device import ASCENDC, CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
+from ...simulator.interpreter.tensors import Tensor as MemoryTensor
 from ...simulator.l2_chain import Chain, again_and_again
+from ...simulator.l2_state import check_names
 from ...simulator.launch import compute, fit, place, timed
 from ...simulator.numerics import asked_for
 from ...simulator.numerics import options as numeric_options
@@ -211,7 +213,7 @@ def _run(
     judged = errors and machine.values
     before = replace(problem, tensors=kept_inputs(given, problem.tensors)) if judged else problem
     try:
-        launched = _launch((*copies, *plan.steps), machine, progress)
+        launched = _launch(op.name, (*copies, *plan.steps), machine, progress)
         if machine.time and machine.explain:
             launched.changes = changes(
                 op, plan.tiling, machine, sum(x.time_us for x in launched.launches), replan
@@ -281,13 +283,17 @@ def _contiguous(
     return steps, out, notes
 
 
-def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None) -> Launched:
+def _launch(op: str, steps: tuple[Step, ...], machine: Device, progress: Progress | None) -> Launched:
     """The launches one after another, each timed before its values are computed, all placed before the first."""
     found = Launched()
     for step in steps:
         place(call_of(step))
     before, total = 0, sum(step.grid for step in steps)
-    with again_and_again([call_of(step) for step in steps]) as chain:
+    calls = [call_of(step) for step in steps]
+    check_names(
+        machine.l2, [n for x in calls for n, t in x.arguments.items() if isinstance(t, MemoryTensor)], op
+    )
+    with again_and_again(calls) as chain:
         for step in steps:
             launch, computed, seconds = _timed(call_of(step), machine, chain)
             begin = clock.perf_counter()

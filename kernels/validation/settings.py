@@ -55,7 +55,7 @@ class Settings:
         """What is in L2 at the start. l2=cold, past (nothing, and loads leave nothing there), warm (everything), first (the
         first input), loop (what the same launch left). changed=N: N % of L2 is full of what other kernels wrote."""
         entry, changed = self.text("l2", COLD), self.number("changed", 0)
-        known = {COLD: COLD, "past": COLD, WARM: WARM, LOOP: LOOP, "first": {"x_ptr": WARM, "*": COLD}}
+        known = {COLD: COLD, "past": COLD, WARM: WARM, "first": {"x_ptr": WARM, "*": COLD}, LOOP: LOOP}
         if entry not in known:
             raise UsageError(f"{self.row.id}: l2={entry} is not one of {', '.join(known)}")
         if changed and entry == LOOP:

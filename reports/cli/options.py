@@ -85,6 +85,29 @@ compiler_option = click.option("--compiler", type=click.Choice((TRITON_ASCEND, A
 A_RELEASE = "Release of triton-ascend: 9.0 (the usual one) tries again after an overflow, 8.5 does not."
 version_option = click.option("--compiler-version", type=click.Choice(("9.0", "8.5")), help=A_RELEASE)
 A_FIGURE = "Change a figure of the product: --set buffers.ub=256KiB. May repeat."
+L2_FORMS = "loop, cold, warm, or by tensor argument x=warm,y=cold"
+
+
+def read_l2(ctx: click.Context, option: click.Parameter, text: str) -> str | dict[str, str]:
+    """ "cold", or "x=warm,y=cold" as a dict; wrong usage for anything else."""
+    from ...simulator.l2_state import is_l2
+
+    parts = text.split(",")
+    named = {n.strip(): w.strip() for n, _, w in (part.partition("=") for part in parts)}
+    found = named if "=" in text else text.strip()
+    if not is_l2(found) or "" in named or len(named) < len(parts):
+        raise click.BadParameter(f"{text!r} is not one of {L2_FORMS}", ctx, option)
+    return found
+
+
+l2_option = click.option(
+    "--l2",
+    metavar="L2",
+    default="loop",
+    show_default=True,
+    callback=read_l2,
+    help=f"What is in L2 at the start: {L2_FORMS}. In a loop it is what the same run left.",
+)
 set_option = assignments("--set", "overrides", help=A_FIGURE)
 numerics_option = assignments(
     "--numerics",
@@ -131,6 +154,11 @@ def code_by(asked: Any, usual: str) -> dict[str, str]:
         )
     given = {"compiler": asked.compiler, "compiler_version": asked.compiler_version}
     return {n: x for n, x in given.items() if x}
+
+
+def device_options(asked: Any, usual: str) -> dict[str, Any]:
+    """`code_by`, and what is in L2."""
+    return {**code_by(asked, usual), "l2": asked.l2}
 
 
 def read_sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:

@@ -17,9 +17,10 @@ from .options import (
     AssignmentOption,
     check_timed,
     chosen_option,
-    code_by,
     compiler_option,
+    device_options,
     json_option,
+    l2_option,
     product_option,
     set_option,
     version_option,
@@ -42,6 +43,7 @@ TIMELINE = 20_000  # instructions kept where a record is to be saved
 @product_option
 @compiler_option
 @version_option
+@l2_option
 @set_option
 @chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Precision mode of the Cube.")
 @click.option("--no-values", is_flag=True, help="Time only: kernels write nothing.")
@@ -60,7 +62,7 @@ def script_command(ctx: click.Context, /, **options: Any) -> None:
     """Run a Triton script as it is and show what its launches took."""
     asked = SimpleNamespace(**options)
     check_timed(ctx, asked)
-    made = code_by(asked, TRITON_ASCEND)
+    made = device_options(asked, TRITON_ASCEND)
     _check_targets(asked)
     from ...simulator.triton_shim.scripts.collecting import Collector
 

@@ -35,6 +35,8 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "interval_us": run.interval_us,
         "interval_percent": None if run.interval_us is None else INTERVAL_PERCENT,
         "measured_rows": run.measured_rows,
+        "l2": run.options.get("l2"),
+        "l2_left_bytes": run.l2_left_bytes,
         "grades_us": run.grades,
         "lifted_us": run.lifted,
         "changes_us": run.changes,
@@ -59,7 +61,7 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
 
 
 def _launch(x: Launch) -> dict[str, Any]:
-    first = "kernel compiler grid time_us cycles overhead_us cores_used cores programs instructions bounds"
+    first = "kernel compiler grid time_us cycles overhead_us cores_used cores programs instructions bounds l2_left_bytes"
     moved = {"resources_bytes": x.resources, **picked(x, "constants low_us high_us measured_rows")}
     return {**picked(x, first), **moved, "grades_us": x.grades, "lifted_us": x.lifted}
 

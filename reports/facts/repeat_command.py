@@ -11,9 +11,11 @@ from typing import Any
 
 from ...simulator.device import USUAL_RELEASE
 from ...simulator.errors import UsageError
+from ...simulator.l2_state import LOOP, told
 from ...simulator.precision.numeric_switches import SWITCHES
 from ...simulator.record.run import Run
 from . import facts
+from .l2_text import l2_option
 from .texts import clean
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
@@ -21,6 +23,7 @@ SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
 USUAL = {
     "cube_math_type": "KEEP_DTYPE",
     "compiler_version": USUAL_RELEASE,
+    "l2": LOOP,
     "seed": 0,
     "distribution": "normal",
 }
@@ -35,6 +38,7 @@ def repeat_command(run: Run) -> str | None:
         "--product": facts.product_name(run),
         "--cube-math-type": _unusual("cube_math_type", run.cube_math_type),
         **_compiler(run.options.get("compiler")),
+        "--l2": l2_option(run),
         "--set": facts.overrides(run),
         "--numerics": _numerics(run),
         "--tiling": run.tiling,
@@ -51,7 +55,7 @@ def repeat_tiling(op: str, point: Mapping[str, Any], asked: Mapping[str, Any], w
     """`ascendtile run OP ...` in lines of at most `width` that a shell joins.
 
     point: knobs, and settings where they are axes. asked: what else the sweep was started with, by name of its option
-    (case, size, dtype, product, overrides, compiler, compiler_version, cube_math_type, options).
+    (case, size, dtype, product, overrides, compiler, compiler_version, l2, cube_math_type, options).
     """
     settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
     found = {
@@ -59,6 +63,7 @@ def repeat_tiling(op: str, point: Mapping[str, Any], asked: Mapping[str, Any], w
         "--product": asked.get("product"),
         "--compiler": asked.get("compiler"),
         "--compiler-version": asked.get("compiler_version"),
+        "--l2": None if asked.get("l2") is None else _unusual("l2", told(asked["l2"])),
         **{flag: settings[n] for n, flag in SETTINGS.items() if settings[n] != USUAL.get(n)},
         "--size": asked.get("size"),
         "--set": asked.get("overrides"),

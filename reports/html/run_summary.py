@@ -10,6 +10,7 @@ from ...simulator.record.run import ASSUMED_FIGURES, INTERVAL_PERCENT, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
 from ..facts.intervals import interval_text
+from ..facts.l2_text import l2_text
 from ..facts.repeat_command import options_text, repeat_command
 from .writing import render
 
@@ -62,7 +63,7 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
 
 def sentences(run: Run) -> list[str]:
     """What a reader should know first."""
-    return [*_time(run), *_held(run), *_fit(run), *_wrong(run)]
+    return [*_time(run), *_l2(run), *_held(run), *_fit(run), *_wrong(run)]
 
 
 def _time(run: Run) -> list[str]:
@@ -76,6 +77,10 @@ def _time(run: Run) -> list[str]:
         f"The run takes {times}. {facts.allowed(bound)}, so that {texts.percent(bound.fraction)} of it is reached.",
         *([f"{between[:1].upper()}{between[1:]}."] if between else []),
     ]
+
+
+def _l2(run: Run) -> list[str]:
+    return [f"L2: {text}."] if (text := l2_text(run)) else []
 
 
 def _held(run: Run) -> list[str]:

@@ -21,6 +21,7 @@ from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
 from ..facts.intervals import interval_text
+from ..facts.l2_text import l2_text
 from ..facts.launch_figures import (
     alive_at_peak,
     allocated_text,
@@ -94,7 +95,9 @@ def time(run: Run) -> Block:
     bound = facts.binding(run)
     if bound is not None:
         rows.append(fact("bound", bound_text(bound)))
-    return [*rows, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
+    found = l2_text(run)
+    l2 = [fact("l2", found)] if found else []
+    return [*rows, *l2, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
 
 
 def _held_by(run: Run) -> Block:

@@ -335,6 +335,11 @@ class Run(ShownRecord):
         return sum(x.time_us for x in self.launches)
 
     @property
+    def l2_left_bytes(self) -> float | None:
+        """What is only in L2 when the last launch is over; None where nobody says."""
+        return self.launches[-1].l2_left_bytes if self.launches else None
+
+    @property
     def grades(self) -> dict[str, float]:
         """Grade of the figures -> us of the time of all launches that rest on it."""
         return add_up(x.grades for x in self.launches)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..device import current_device
 from ..errors import UsageError
+from ..l2_chain import chain
 from ..observers import watch
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def do_bench(
 ) -> Any:
     """Simulated milliseconds of the launches that `fn()` makes; it is called once, since every call takes the same time.
 
+    Triton clears L2 before each call: the first launch finds nothing there, unless the device says otherwise.
+
     quantiles: as many numbers, all alike. return_mode: "mean", "median", "min", "max", or "all" for a list. A function that
     launches nothing has no simulated time: nan, and a message on standard error.
     """
@@ -40,13 +43,13 @@ def do_bench(
         raise UsageError(f"return_mode is min, max, mean, median or all, got {return_mode!r}")
     for x in grad_to_none or ():
         x.grad = None
-    milliseconds = _milliseconds(fn)
+    milliseconds = _milliseconds(fn, cold=True)
     if quantiles is not None:
         return milliseconds if len(quantiles) == 1 else [milliseconds] * len(quantiles)
     return [milliseconds] if return_mode == "all" else milliseconds
 
 
-def _milliseconds(fn: Callable[[], Any]) -> float:
+def _milliseconds(fn: Callable[[], Any], cold: bool) -> float:
     runs: list[float] = []
 
     def tell(run: Run) -> None:
@@ -54,7 +57,7 @@ def _milliseconds(fn: Callable[[], Any]) -> float:
             raise UsageError("do_bench needs simulated time, but the device is set to values only")
         runs.append(run.time_us)
 
-    with watch(tell):
+    with watch(tell), chain(cold):
         fn()
     if not runs:
         _say_once(NOTHING)
@@ -77,14 +80,14 @@ def do_bench_npu(
 ) -> Any:
     """Triton-Ascend's `do_bench_npu`: simulated milliseconds of one function, or a list of them for a list.
 
-    Each is called once, with an empty L2, whatever warmup, active and clear_l2_cache say. With `keep_res` the table of
-    launches (`kernel_details.csv`) is left in `prof_dir`.
+    Each is called once, whatever warmup and active say, with an empty L2 if `clear_l2_cache`, else as in a loop. With
+    `keep_res` the table of launches (`kernel_details.csv`) is left in `prof_dir`.
     """
     from .profiler.profiler import profile, tensorboard_trace_handler
 
     handler = tensorboard_trace_handler(prof_dir) if keep_res else None
     with profile(on_trace_ready=handler):
-        found = [_milliseconds(f) for f in (funcs if isinstance(funcs, list) else [funcs])]
+        found = [_milliseconds(f, clear_l2_cache) for f in (funcs if isinstance(funcs, list) else [funcs])]
     return found if isinstance(funcs, list) and len(found) > 1 else found[0]
 
 

@@ -31,7 +31,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """One entry for every launch whose time is simulated."""
     calls: list[Any] = []
     real = timing.estimate
-    monkeypatch.setattr(timing, "estimate", lambda call: calls.append(call) or real(call))
+    monkeypatch.setattr(timing, "estimate", lambda call, *more: calls.append(call) or real(call, *more))
     remembering._launches.clear()
     return calls
 

@@ -224,11 +224,11 @@ def test_nsga2_spreads_along_time_error_and_ub():
 def test_explore_samples_a_space_of_an_operator(tmp_path):
     sizes = {"m": 96, "n": 64, "k": 128}
     store = tmp_path / "s.sqlite"
-    found = explore("matmul", case=sizes, dtype="float16", sampler="random", budget=6, seed=3, store=store)
+    found = explore("matmul", case=sizes, dtype="float16", sampler="random", budget=6, seed=4, store=store)
     assert found.evaluated == 6
     assert found.sampler == "random"
     assert not found.optimal
-    again = explore("matmul", case=sizes, dtype="float16", sampler="random", budget=6, seed=3, store=store)
+    again = explore("matmul", case=sizes, dtype="float16", sampler="random", budget=6, seed=4, store=store)
     assert again.reused == 6
     assert again.found == found.found
 

@@ -23,10 +23,11 @@ from ..options import (
     assignments,
     at_most_one,
     chosen_option,
-    code_by,
     compiler_option,
+    device_options,
     find_operator,
     json_option,
+    l2_option,
     product_option,
     read_sizes,
     seed_option,
@@ -56,6 +57,7 @@ MACHINE = "dtype product overrides cube_math_type options"
 @product_option
 @compiler_option
 @version_option
+@l2_option
 @set_option
 @chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Mode of the Cube.")
 @assignments("--option", "options", help="Arguments of the op itself: --option reduction=sum.")
@@ -112,7 +114,7 @@ def command(**options: Any) -> None:
     form = _diff if asked.diff else _cases if asked.cases else _what_if if asked.what_if else _one
     from ....simulator.device import device
 
-    with _terminated(), device(**code_by(asked, ASCENDC)):
+    with _terminated(), device(**device_options(asked, ASCENDC)):
         form(asked)
 
 

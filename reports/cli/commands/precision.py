@@ -13,11 +13,12 @@ from ..options import (
     assignments,
     check_inputs,
     chosen_option,
-    code_by,
     compiler_option,
+    device_options,
     find_operator,
     input_option,
     json_option,
+    l2_option,
     numerics_option,
     product_option,
     read_sizes,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @product_option
 @compiler_option
 @version_option
+@l2_option
 @set_option
 @numerics_option
 @assignments("--tiling", help="Knobs, the same in every row: --tiling accumulate=blas.")
@@ -83,7 +85,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from ....simulator.device import device
 
     op = find_operator(asked.op)
-    made = code_by(asked, ASCENDC)
+    made = device_options(asked, ASCENDC)
     with device(asked.product, overrides=asked.overrides, numerics=asked.numerics, **made):
         (_study if asked.sweep is None else _sweep)(op, asked)
 

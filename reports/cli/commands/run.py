@@ -18,11 +18,12 @@ from ..options import (
     check_inputs,
     check_timed,
     chosen_option,
-    code_by,
     compiler_option,
+    device_options,
     find_operator,
     input_option,
     json_option,
+    l2_option,
     numerics_option,
     product_option,
     read_sizes,
@@ -69,6 +70,7 @@ def _check_no_record(argument: str | None) -> None:
 @product_option
 @compiler_option
 @version_option
+@l2_option
 @set_option
 @numerics_option
 @chosen_option(
@@ -120,7 +122,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     _check(ctx, asked)
     from ....simulator.device import device
 
-    with device(numerics=asked.numerics, **code_by(asked, ASCENDC)):
+    with device(numerics=asked.numerics, **device_options(asked, ASCENDC)):
         result = _run(asked)
         if asked.save:
             result.run.save(asked.save)

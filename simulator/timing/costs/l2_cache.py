@@ -119,8 +119,9 @@ class FirstTouch:
                 some = stamps[first >> k : (first + lines) >> k]
                 some[:] = (clock - lines + 1 + (np.arange(len(some)) << k)) << 1
                 some[len(some) - (changed >> k) :] |= 1
-            step = max(1, self.room // AGES)
-            notes += [(clock - n, min(step, changed - n)) for n in range(0, min(changed, lines), step)]
+            changed, step = min(changed, lines), max(1, self.room // AGES)
+            over = changed if tensor is not None else lines  # of others nobody knows which
+            notes += [(clock - n * over // changed, min(step, changed - n)) for n in range(0, changed, step)]
             clock -= lines
         self._note(notes[::-1])
 
@@ -247,7 +248,7 @@ class FirstTouch:
     @property
     def left_bytes(self) -> int:
         """What is changed in L2, or has left it, without memory having it yet."""
-        return LINE_BYTES * (self.owed - self.pushed_out + sum(n for _, n in self.changed))
+        return LINE_BYTES * (self.owed + sum(n for _, n in self.changed) - self.pushed_out)
 
     @property
     def pushed_out(self) -> int:
@@ -255,7 +256,8 @@ class FirstTouch:
 
         Only after other launches: on a clean L2 they are the launch's own, and are left for those that follow.
         """
-        return max(0, self.owed) if self.follows else 0
+        gone = int(self.state[CLOCK]) - self.room
+        return self.owed + sum(n for c, n in self.changed if c < gone) if self.follows else 0
 
     @property
     def memory_part(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...interpreter.tensors import Tensor
-from ...l2_state import COLD, LOOP, WARM, Held, L2State, ends_of, word_of
+from ...l2_state import COLD, LINE_BYTES, LOOP, WARM, Held, L2State, ends_of, lines_of, word_of
 from .l2_cache import FirstTouch, Run
 
 
@@ -18,7 +18,11 @@ def l2_of(capacity: int, arguments: Mapping[str, Any], directions: Mapping[str, 
     for n, x in tensors.items():
         by_word[word_of(l2, n)].append(x)
     if isinstance(l2, L2State):
-        return FirstTouch(capacity, by_word[WARM], l2.changed, _runs(l2.held, tensors))
+        known = {n: x for n, x in tensors.items() if l2.word(n) not in (COLD, WARM)}
+        return FirstTouch(capacity, by_word[WARM], l2.changed, _runs(l2.held, known))
+    lines = sum(lines_of(x) for x in tensors.values())
+    if not by_word[COLD] and lines <= capacity // LINE_BYTES:  # a loop finds all that it touches
+        return FirstTouch(capacity, tensors.values())
     found = FirstTouch(capacity, by_word[WARM])
     if by_word[LOOP]:
         found.in_loop(by_word[COLD], lambda: _runs(ends_of(tensors, directions, found.room), tensors))

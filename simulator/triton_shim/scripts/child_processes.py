@@ -190,11 +190,13 @@ def join() -> None:
         return
     from ... import triton_shim
     from ...device import device_everywhere
+    from ...l2_chain import chain
     from ...observers import watch
 
     given = json.loads(message)
     kept = contextlib.ExitStack()
     _joined.append(kept)
     kept.enter_context(device_everywhere(**given["options"]))
+    kept.enter_context(chain())
     kept.enter_context(watch(Gatherer(None, given["folder"]).tell))
     triton_shim.install(given["devices"])

@@ -18,6 +18,7 @@ from types import ModuleType
 
 from ... import triton_shim
 from ...errors import AscendtileError, UsageError
+from ...l2_chain import chain
 from ...observers import watch
 from ...record.run import Run
 from . import errors as script_errors
@@ -46,7 +47,7 @@ def run_script(
     script: Script, tell: Callable[[Run], None], devices: Sequence[str] = ("npu",)
 ) -> ScriptOutcome:
     """Run it and `tell` of its launches. Errors of the simulator are raised, with the place of the launch added."""
-    with watch(tell), triton_shim.installed(devices), _like_python(script):
+    with watch(tell), chain(), triton_shim.installed(devices), _like_python(script):
         try:
             _start(script)
         except SystemExit as e:

@@ -57,7 +57,9 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
         take(*args)
 
     with (
-        mock.patch.object(estimate, "_estimate", lambda call, at_once: lower(call, at_once and together)),
+        mock.patch.object(
+            estimate, "_estimate", lambda call, at_once, leaves: lower(call, at_once and together, leaves)
+        ),
         mock.patch.object(estimate, "simulate", simulated),
         mock.patch.object(estimate, "_finish", finished),
         mock.patch.object(LoopLowering, "_take", taken),

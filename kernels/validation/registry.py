@@ -17,9 +17,12 @@ TOPICS: tuple[str, ...] = (
     "instructions",
     "matmuls",
     "reads",
-    "row_kernels",
-    "streams",
     "transfers",
+    "vector.optimizers",
+    "vector.row_kernels",
+    "vector.rowwise",
+    "vector.streams",
+    "vector.sums",
 )
 
 

@@ -18,9 +18,12 @@ TOPICS: tuple[str, ...] = (
     "matmuls",
     "reads",
     "transfers",
+    "vector.moves",
     "vector.optimizers",
     "vector.row_kernels",
     "vector.rowwise",
+    "vector.scans",
+    "vector.softmaxes",
     "vector.streams",
     "vector.sums",
 )

@@ -175,6 +175,17 @@ def fastest(
     return run, choice, len(found)
 
 
+def fitting(row: Row, most: int, step: int, work: Callable[[int], Run]) -> tuple[Run, int, int]:
+    """The fastest of `halves`, of an eighth of it if none of them fits, and so on down to `step`."""
+    while True:
+        try:
+            return fastest(row, halves(most, step), work)
+        except BufferOverflowError:
+            if most <= step:
+                raise
+            most //= 8
+
+
 def halves(most: int, step: int = 1) -> list[int]:
     """A size, half of it and a quarter, in multiples of `step`."""
     return sorted({max(step, most // part // step * step) for part in (1, 2, 4)})

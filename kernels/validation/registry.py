@@ -21,10 +21,16 @@ TOPICS: tuple[str, ...] = (
     "instructions",
     "matmuls",
     "reads",
-    "row_kernels",
-    "streams",
     "transfers",
     "triton_kernels",
+    "vector.moves",
+    "vector.optimizers",
+    "vector.row_kernels",
+    "vector.rowwise",
+    "vector.scans",
+    "vector.softmaxes",
+    "vector.streams",
+    "vector.sums",
 )
 
 

@@ -16,6 +16,7 @@ from ...products import Product
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
+SCALAR_LOOP_BY_HAND = "scalar.by_hand_cycles_per_element"
 CONFLICT = "per_repeat_conflict"
 WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
 
@@ -208,10 +209,11 @@ class CostModel:
         self.note(f"cast {source} to {target}: no figure is published; costed as {nearest}")
         return self.vector(nearest, "any", elements, max(bits, 32)).assumed()
 
-    def scalar_loop(self, elements: int) -> Cost:
-        """Elements one by one on the scalar unit."""
-        cycles = elements * self.scalar_element_cycles
-        return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (SCALAR_LOOP,)))
+    def scalar_loop(self, elements: int, compiled: bool = True) -> Cost:
+        """Elements one by one on the scalar unit, as the vendor's compiler or the author of a loop moves them."""
+        key = SCALAR_LOOP if compiled else SCALAR_LOOP_BY_HAND
+        cycles = elements * (self.scalar_element_cycles if compiled else self.product.number(key))
+        return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (key,)))
 
 
 def _nearest_dtype(dtype: str, have: tuple[str, ...]) -> str:

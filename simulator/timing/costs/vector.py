@@ -32,7 +32,7 @@ class VectorCosts:
 
     def of(self, op: Op) -> Cost:
         if self.why_by_element(op):
-            return self.model.scalar_loop(_elements_one_by_one(op))
+            return self.model.scalar_loop(_elements_one_by_one(op), self.compiled)
         steps = steps_of(op)
         return (
             elementwise.function(self.operands, op, steps)

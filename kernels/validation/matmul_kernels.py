@@ -1,8 +1,9 @@
 # mypy: disable-error-code="no-untyped-def"
 """Tile kernels of the matrix products in the tables: how operands lie in memory, how the cores share the result.
 
-HOW of each kernel: how a and b lie (`PLAIN`, `TRANSPOSED` or `FRACTALS`), elements of 32 bytes, whether sums are integers,
-and what becomes of a tile of sums (`STORED`, `SCALED` by a number for each row and column, or `ADDED` to what is there).
+HOW of each kernel: how a and b lie (`PLAIN`, `TRANSPOSED`, `FRACTALS`, or the transposed matrix in fractals), elements of 32
+bytes, whether sums are integers, and what becomes of a tile of sums (`STORED`, `SCALED` by a number for each row and column,
+or `ADDED` to what is there).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from ... import simulator as sim
 from ...simulator import language as tl
 
-PLAIN, TRANSPOSED, FRACTALS = 0, 1, 2
+PLAIN, TRANSPOSED, FRACTALS, FRACTALS_TRANSPOSED = 0, 1, 2, 3
 STORED, SCALED, ADDED = 0, 1, 2
 
 
@@ -40,6 +41,8 @@ def operand_a(ptr, top, k, bottom, stop, M, K, BM: tl.constexpr, BK: tl.constexp
     """A tile of a, up to row `bottom` and column `stop`."""
     if HOW[0] == FRACTALS:
         return load_fractals(ptr, top, k, bottom, stop, M, BM, BK, HOW[2])
+    if HOW[0] == FRACTALS_TRANSPOSED:
+        return tl.trans(load_fractals(ptr, k, top, stop, bottom, K, BK, BM, HOW[2]))
     rows, deep = top + tl.arange(0, BM), k + tl.arange(0, BK)
     return load_operand(ptr, rows, deep, bottom, stop, K, M, HOW[0] == TRANSPOSED)
 
@@ -49,6 +52,8 @@ def operand_b(ptr, k, left, stop, right, N, K, BK: tl.constexpr, BN: tl.constexp
     """A tile of b, up to row `stop` and column `right`."""
     if HOW[1] == FRACTALS:
         return load_fractals(ptr, k, left, stop, right, K, BK, BN, HOW[2])
+    if HOW[1] == FRACTALS_TRANSPOSED:
+        return tl.trans(load_fractals(ptr, left, k, right, stop, N, BN, BK, HOW[2]))
     deep, columns = k + tl.arange(0, BK), left + tl.arange(0, BN)
     return load_operand(ptr, deep, columns, stop, right, N, K, HOW[1] == TRANSPOSED)
 
@@ -139,7 +144,7 @@ def kept_in_l1(
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, HOW: tl.constexpr,
     PIECES: tl.constexpr, KEEP_A: tl.constexpr,
 ):  # fmt: skip
-    """A tile of one operand stays in L1 over a strip of tiles, in PIECES; the other comes tile by tile, one ahead of its turn.
+    """A tile of one operand stays in L1 over a strip of tiles, in PIECES; the other comes tile by tile, one ahead.
 
     STRETCHES: strips of a line of tiles. Parts of the sum as in `dealt_out`.
     """

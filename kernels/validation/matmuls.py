@@ -33,7 +33,12 @@ from .table import Row
 
 FRACTAL = 16
 SUM_BLOCK = 4096  # elements that a Vector core adds up at once
-LAYOUTS = {"": kernels.PLAIN, "T": kernels.TRANSPOSED, "NZ": kernels.FRACTALS}
+LAYOUTS = {
+    "": kernels.PLAIN,
+    "T": kernels.TRANSPOSED,
+    "NZ": kernels.FRACTALS,
+    "NZT": kernels.FRACTALS_TRANSPOSED,
+}
 # Tried where none is published: tiles in L1 as the vendor's libraries have them (rows, columns, depth).
 USUAL = ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 256), (32, 256, 512), (16, 256, 512))
 LARGE = 5e11  # multiplications
@@ -75,14 +80,10 @@ class Product:
 
     def cut(self, tile: Sizes) -> Sizes:
         """A tile that is no larger than the product, in whole fractals."""
-        deep = 32 // BYTES[self.a]
-        blocks = (
-            max(FRACTAL, deep) if self.layouts[0] == kernels.TRANSPOSED else FRACTAL,
-            max(FRACTAL, deep),
-            deep,
-        )
-        blocks = (blocks[0], blocks[1], max(FRACTAL, deep))
-        m, n, k = (min(x, up(size, to)) for x, size, to in zip(tile, self.sizes, blocks, strict=True))
+        to = max(
+            FRACTAL, 32 // BYTES[self.a]
+        )  # rows of one operand are columns of the other, or lie transposed
+        m, n, k = (min(x, up(size, to)) for x, size in zip(tile, self.sizes, strict=True))
         return m, n, k
 
     @property
@@ -93,8 +94,9 @@ class Product:
 
     def arguments(self, result: str, parts: int = 1) -> tuple[Any, ...]:
         """a, b, c and the numbers that scale c."""
-        m, n, k = self.sizes
-        padded = [up(x, 32) for x in self.sizes] if kernels.FRACTALS in self.layouts else self.sizes
+        m, n, _ = self.sizes
+        whole = any(x >= kernels.FRACTALS for x in self.layouts)
+        padded = [up(x, 32) for x in self.sizes] if whole else self.sizes
         a, b = tensor(self.a, padded[0] * padded[2]), tensor(self.b, padded[1] * padded[2])
         return a, b, tensor(result, parts * m * n), tensor("fp32", max(m, n))
 
@@ -119,17 +121,20 @@ class Product:
     def _launch(self, way: Way, given: tuple[Any, ...], part: int, named: dict[str, Any]) -> Run:
         m, n, _ = given[-3:]
         bm, bn, bk = way.tile
+        run: Run
         if way.keep:
             cut = strips((m, n), (bm, bn), way.keep == "a", way.parts, self.cores)
             named |= {"PIECES": pieces(part, bk), "KEEP_A": way.keep == "a"}
             if named["PIECES"] > 1:
                 named["multibuffer"] = 1  # each piece is a tile of the kernel's own
             grid = (min(self.cores, int(cut.count)),)
-            return kernels.kept_in_l1.time(grid, *given, part, int(cut.stretches), **named)
-        if self.s.text("split"):
+            run = kernels.kept_in_l1.time(grid, *given, part, int(cut.stretches), **named)
+        elif self.s.text("split"):
             across, single = self.s.numbers("split", 2)[1], self.s.numbers("single", 2)
-            return kernels.shared_out.time((self.cores,), *given, *single, across, **named)
-        return kernels.dealt_out.time((self.cores,), *given, part, self.s.number("group", 3), **named)
+            run = kernels.shared_out.time((self.cores,), *given, *single, across, **named)
+        else:
+            run = kernels.dealt_out.time((self.cores,), *given, part, self.s.number("group", 3), **named)
+        return run
 
     def time(self, way: Way, run: Run) -> float:
         """In us: with what the Vector cores add up after it, in the same task."""
@@ -153,9 +158,9 @@ class Product:
 
 @predicts("matmul", "quant_matmul")
 def _matmul(row: Row) -> Prediction:
-    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group; a, b: T (transposed) or NZ (in
-    fractals); keep=a or b: that operand stays in L1 over several tiles; parts: of the sum, which Vector cores add up, or
-    memory with sums=atomic; part: see below.
+    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group; a, b: T (transposed), NZ (in
+    fractals) or NZT (the transposed matrix in fractals); keep=a or b: that operand stays in L1 over several tiles; parts: of
+    the sum, which Vector cores add up, or memory with sums=atomic; part: see below.
 
     part: only the first of that many equal parts of the rows is simulated (they follow each other on one core).
     """

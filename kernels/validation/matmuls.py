@@ -1,14 +1,21 @@
-# mypy: disable-error-code="no-untyped-def"
-"""Matrix products with the tiling that the row states: how the cores share the result, and the tiles in L1 and L0."""
+"""Matrix products with the tiling that the row states: how the cores share the result, and the tiles in L1 and L0.
+
+A tile is no larger than the product, rounded up to whole fractals, as the vendor's kernels cut theirs; at the edges code by
+hand multiplies what is there (`simulator/timing/lowering/cut_products.py`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import simulator as sim
-from ...simulator import language as tl
+from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
+from ..matmul.strips import pieces, strips
+from ..operator.layout import up
+from . import matmul_kernels as kernels
 from .registry import Prediction, predicts
 from .settings import (
     BYTES,
@@ -24,135 +31,171 @@ from .settings import (
 )
 from .table import Row
 
-
-@sim.jit
-def load_operand(ptr, row, column, bottom, right, pitch, pitch_transposed, TRANSPOSED: tl.constexpr):
-    """Rows up to `bottom` and columns up to `right` of a matrix with `pitch` columns, or of a transposed one."""
-    if TRANSPOSED:
-        across = (column < right)[:, None] & (row < bottom)[None, :]
-        return tl.trans(tl.load(ptr + column[:, None] * pitch_transposed + row[None, :], mask=across))
-    mask = (row < bottom)[:, None] & (column < right)[None, :]
-    return tl.load(ptr + row[:, None] * pitch + column[None, :], mask=mask)
-
-
-@sim.jit
-def one_tile(
-    a_ptr, b_ptr, c_ptr, M, N, K, top, bottom, left, right,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AT: tl.constexpr, BT: tl.constexpr, QUANT: tl.constexpr,
-):  # fmt: skip
-    """The tile at row `top` and column `left`, as far as it belongs to this core (up to `bottom` and `right`)."""
-    row, column = top + tl.arange(0, BM), left + tl.arange(0, BN)
-    acc = tl.zeros((BM, BN), tl.int32 if QUANT else tl.float32)
-    for k in range(0, K, BK):
-        deep = k + tl.arange(0, BK)
-        a = load_operand(a_ptr, row, deep, bottom, K, K, M, AT)
-        acc = tl.dot(a, load_operand(b_ptr, deep, column, K, right, N, K, BT), acc)
-    mask = (row < bottom)[:, None] & (column < right)[None, :]
-    tl.store(c_ptr + row[:, None] * N + column[None, :], acc.to(c_ptr.dtype.element_ty), mask=mask)
-
-
-@sim.jit
-def shared_out(
-    a_ptr, b_ptr, c_ptr, M, N, K, SM, SN, ACROSS,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AT: tl.constexpr, BT: tl.constexpr, QUANT: tl.constexpr,
-):  # fmt: skip
-    """Each core has one part of SM x SN of the result, ACROSS of them side by side, and goes through it row of tiles by row.
-
-    Where the parts do not reach the last row, all cores go on to the rows below together.
-    """
-    pid, down = tl.program_id(0), tl.num_programs(0) // ACROSS * SM
-    start = pid % ACROSS * SN
-    right = min(start + SN, N)
-    for below in range(0, M, down):
-        first = below + pid // ACROSS * SM
-        bottom = min(first + SM, M)
-        for top in range(first, bottom, BM):
-            for left in range(start, right, BN):
-                one_tile(a_ptr, b_ptr, c_ptr, M, N, K, top, bottom, left, right, BM, BN, BK, AT, BT, QUANT)
-
-
-@sim.jit
-def dealt_out(
-    a_ptr, b_ptr, c_ptr, M, N, K, SM, SN, ACROSS,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AT: tl.constexpr, BT: tl.constexpr, QUANT: tl.constexpr,
-):  # fmt: skip
-    """Tiles are dealt to the cores in turn, in groups of ACROSS tile rows, column by column. SM, SN: not used."""
-    down, wide = tl.cdiv(M, BM), tl.cdiv(N, BN)
-    for t in range(tl.program_id(0), down * wide, tl.num_programs(0)):
-        first = t // (ACROSS * wide) * ACROSS
-        height = min(down - first, ACROSS)
-        top, left = (first + t % (ACROSS * wide) % height) * BM, t % (ACROSS * wide) // height * BN
-        one_tile(a_ptr, b_ptr, c_ptr, M, N, K, top, M, left, N, BM, BN, BK, AT, BT, QUANT)
-
-
-@sim.jit
-def many_products(
-    a_ptr, b_ptr, c_ptr, M, N, K, GROUPS: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-):  # fmt: skip
-    """GROUPS products with weights of their own (K x N each), of M rows each; tiles are dealt to the cores in turn."""
-    down, wide = tl.cdiv(M, BM), tl.cdiv(N, BN)
-    for t in range(tl.program_id(0), GROUPS * down * wide, tl.num_programs(0)):
-        group, tile = t // (down * wide), t % (down * wide)
-        rows = group * M
-        a, b, c = a_ptr + rows * K, b_ptr + group * K * N, c_ptr + rows * N
-        one_tile(a, b, c, M, N, K, tile // wide * BM, M, tile % wide * BN, N, BM, BN, BK, False, False, False)
-
-
-Tiling = dict[str, Any]
+FRACTAL = 16
+SUM_BLOCK = 4096  # elements that a Vector core adds up at once
+LAYOUTS = {
+    "": kernels.PLAIN,
+    "T": kernels.TRANSPOSED,
+    "NZ": kernels.FRACTALS,
+    "NZT": kernels.FRACTALS_TRANSPOSED,
+}
 # Tried where none is published: tiles in L1 as the vendor's libraries have them (rows, columns, depth).
 USUAL = ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 256), (32, 256, 512), (16, 256, 512))
 LARGE = 5e11  # multiplications
+Sizes = tuple[int, int, int]
 
 
-def _run(
-    row: Row, s: Settings, sizes: tuple[int, int, int], tile: tuple[int, int, int], later: bool = False
-) -> Run:
-    """later: of a part after the first, which finds in L2 what all parts read."""
-    m, n, k = sizes
-    inputs, outputs = dtypes_of(row)
-    at, bt, part = "T" in s.text("a"), "T" in s.text("b"), s.number("part", 1)
-    a, b, c = (
-        tensor(inputs[0], m * k),
-        tensor(inputs[-1], n * k),
-        tensor("int32" if inputs[0] == "int8" else outputs[0], m * n),
-    )
-    across = s.numbers("split", 2)[1] if s.text("split") else s.number("group", 3)
-    single = s.numbers("single", 2) if s.text("single") else (1, 1)
-    flags = {"AT": at, "BT": bt, "QUANT": inputs[0] == "int8"}
-    kernel = shared_out if s.text("split") else dealt_out
-    names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
-    options = s.device_options() | ({"l2": {"b": "warm", "*": "cold"}} if later else {})
-    with sim.device(**options):
-        run: Run = kernel.time(
-            (s.number("cores"),), a, b, c, m // part, n, k, *single, across, **names, **flags
-        )
-    return run
+class Way(NamedTuple):
+    """How a product is done. tile: in L1. keep: operand that stays there over several tiles ("" for none). parts: of the
+    sum, one after the other on the cores."""
+
+    tile: Sizes
+    keep: str = ""
+    parts: int = 1
+
+    @property
+    def text(self) -> str:
+        """As the note of a row says it."""
+        kept = f", {self.keep} stays in L1" if self.keep else ""
+        return f"{'x'.join(map(str, self.tile))} in L1{kept}{f', sum in {self.parts} parts' if self.parts > 1 else ''}"
+
+
+class Product:
+    """A row's product: its sizes, and how its operands lie in memory."""
+
+    def __init__(self, row: Row) -> None:
+        self.row, self.s = row, Settings(row)
+        self.sizes: Sizes = shape_of(row)  # type: ignore[assignment]
+        inputs, outputs = dtypes_of(row)
+        self.a, self.b, self.c = inputs[0], inputs[-1], outputs[0]
+        self.cores = self.s.number("cores")
+        self.layouts = tuple(self._layout(name) for name in "ab")
+        self.integer = self.a == "int8"
+
+    def _layout(self, name: str) -> int:
+        text = self.s.text(name)
+        if text not in LAYOUTS:
+            raise UsageError(f"{self.row.id}: {name}={text} is not one of {', '.join(filter(None, LAYOUTS))}")
+        return LAYOUTS[text]
+
+    def cut(self, tile: Sizes) -> Sizes:
+        """A tile that is no larger than the product, in whole fractals."""
+        to = max(
+            FRACTAL, 32 // BYTES[self.a]
+        )  # rows of one operand are columns of the other, or lie transposed
+        m, n, k = (min(x, up(size, to)) for x, size in zip(tile, self.sizes, strict=True))
+        return m, n, k
+
+    @property
+    def moved(self) -> int:
+        """Bytes of operands and result."""
+        m, n, k = self.sizes
+        return BYTES[self.a] * m * k + BYTES[self.b] * n * k + BYTES[self.c] * m * n
+
+    def arguments(self, result: str, parts: int = 1) -> tuple[Any, ...]:
+        """a, b, c and the numbers that scale c."""
+        m, n, _ = self.sizes
+        whole = any(x >= kernels.FRACTALS for x in self.layouts)
+        padded = [up(x, 32) for x in self.sizes] if whole else self.sizes
+        a, b = tensor(self.a, padded[0] * padded[2]), tensor(self.b, padded[1] * padded[2])
+        return a, b, tensor(result, parts * m * n), tensor("fp32", max(m, n))
+
+    def run(self, way: Way, rows: int = 0, l2: Any = None) -> Run:
+        """The launch of the product, of its first rows if told so. l2: what is there, if it is not as the row says."""
+        m, n, k = (rows or self.sizes[0], *self.sizes[1:])
+        bm, bn, bk = way.tile
+        last = kernels.STORED
+        if self.integer and way.parts == 1:
+            last = kernels.SCALED
+        elif way.parts > 1 and self.s.text("sums") == "atomic":
+            last = kernels.ADDED
+        result = self.c if way.parts == 1 else "int32" if self.integer else "fp32"
+        how = (*self.layouts, 32 // BYTES[self.a], self.integer, last)
+        named = {"BM": bm, "BN": bn, "BK": bk, "HOW": how}
+        part = -(-k // way.parts)
+        copies = 1 if last == kernels.ADDED else way.parts
+        given = (*self.arguments(result, copies), m, n, k)
+        with sim.device(**self.s.device_options() | ({} if l2 is None else {"l2": l2})):
+            return self._launch(way, given, part, named)
+
+    def _launch(self, way: Way, given: tuple[Any, ...], part: int, named: dict[str, Any]) -> Run:
+        m, n, _ = given[-3:]
+        bm, bn, bk = way.tile
+        run: Run
+        if way.keep:
+            cut = strips((m, n), (bm, bn), way.keep == "a", way.parts, self.cores)
+            named |= {"PIECES": pieces(part, bk), "KEEP_A": way.keep == "a"}
+            if named["PIECES"] > 1:
+                named["multibuffer"] = 1  # each piece is a tile of the kernel's own
+            grid = (min(self.cores, int(cut.count)),)
+            run = kernels.kept_in_l1.time(grid, *given, part, int(cut.stretches), **named)
+        elif self.s.text("split"):
+            across, single = self.s.numbers("split", 2)[1], self.s.numbers("single", 2)
+            run = kernels.shared_out.time((self.cores,), *given, *single, across, **named)
+        else:
+            run = kernels.dealt_out.time((self.cores,), *given, part, self.s.number("group", 3), **named)
+        return run
+
+    def time(self, way: Way, run: Run) -> float:
+        """In us: with what the Vector cores add up after it, in the same task."""
+        time = measured_time(self.row, run)
+        if way.parts == 1:
+            return time
+        added = self._added(1 if self.s.text("sums") == "atomic" else way.parts)
+        return time + added.time_us - overhead_us(added)
+
+    def _added(self, parts: int) -> Run:
+        m, n, _ = self.sizes
+        vectors = self.cores * sim.load_product(self.row.product).aiv_per_aic
+        sums = tensor("int32" if self.integer else "fp32", parts * m * n)
+        block = min(SUM_BLOCK, up(-(-m * n // vectors), 64))
+        with sim.device(**self.s.device_options() | {"l2": "warm"}):
+            return kernels.added_up.time(  # type: ignore[no-any-return]
+                (min(vectors, -(-m * n // block)),), sums, tensor("fp32", m * n), tensor(self.c, m * n), m * n,
+                PARTS=parts, BLOCK=block, SCALE=self.integer,
+            )  # fmt: skip
 
 
 @predicts("matmul", "quant_matmul")
 def _matmul(row: Row) -> Prediction:
-    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group; a=T, b=T; part: see below.
+    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group; a, b: T (transposed), NZ (in
+    fractals) or NZT (the transposed matrix in fractals); keep=a or b: that operand stays in L1 over several tiles; parts: of
+    the sum, which Vector cores add up, or memory with sums=atomic; part: see below.
 
     part: only the first of that many equal parts of the rows is simulated (they follow each other on one core).
     """
-    s, (m, n, k) = Settings(row), shape_of(row)
-    inputs, outputs = dtypes_of(row)
-    part, note = s.number("part", 1), ""
-    if s.text("l1"):
-        run = _run(row, s, (m, n, k), s.numbers("l1", 3))  # type: ignore[arg-type]
+    product, notes = Product(row), []
+    part = product.s.number("part", 1)
+    if part > 1:
+        time, note = _in_parts(product, part)
+    elif product.s.text("l1"):
+        time, note = _as_told(product), ""
     else:
-        run, note = _best(row, s, (m, n, k))
-    time = measured_time(row, run)
-    if part > 1:
-        again = _run(row, s, (m, n, k), s.numbers("l1", 3), later=True)  # type: ignore[arg-type]
-        time += (again.time_us - overhead_us(again)) * (part - 1)
-    if inputs[0] == "int8":
-        note = "the Cube's part, with int32 results; scaling them on the Vector cores is left out"
-    if part > 1:
-        note = f"1/{part} of the rows simulated, once as the first and once as one of the rest, with B in L2"
-    moved = BYTES[inputs[0]] * (m * k) + BYTES[inputs[-1]] * n * k + BYTES[outputs[0]] * m * n
-    return Prediction(time, _bound(row, s, moved, float(m) * n * k, inputs[0]), note)
+        time, note = _best(product)
+    if product.integer:
+        notes.append("results are scaled on the Vector cores")
+    return Prediction(time, _bound(row, product.s, product.moved, float(prod(product.sizes)), product.a),
+                      "; ".join(filter(None, [note, *notes])))  # fmt: skip
+
+
+def _way(product: Product) -> Way:
+    tile: Sizes = product.s.numbers("l1", 3)  # type: ignore[assignment]
+    return Way(product.cut(tile), product.s.text("keep"), product.s.number("parts", 1))
+
+
+def _as_told(product: Product) -> float:
+    way = _way(product)
+    return product.time(way, product.run(way))
+
+
+def _in_parts(product: Product, part: int) -> tuple[float, str]:
+    way, rows = _way(product), product.sizes[0] // part
+    first, again = product.run(way, rows), product.run(way, rows, {"b": "warm", "*": "cold"})
+    time = measured_time(product.row, first) + (again.time_us - overhead_us(again)) * (part - 1)
+    return (
+        time,
+        f"1/{part} of the rows simulated, once as the first and once as one of the rest, with B in L2",
+    )
 
 
 def _bound(row: Row, s: Settings, moved: int, multiplications: float, operand: str) -> float:
@@ -162,16 +205,17 @@ def _bound(row: Row, s: Settings, moved: int, multiplications: float, operand: s
     return roofline_us(row, moved, multiplications * cores / min(cores, s.number("cores")), operand)
 
 
-def _best(row: Row, s: Settings, sizes: tuple[int, int, int]) -> tuple[Run, str]:
+def _best(product: Product) -> tuple[float, str]:
     """With the usual tile that comes out fastest; of large products only those that load least are tried."""
-    usual = USUAL[:2] if prod(sizes) > LARGE else USUAL
+    run, way, count = fastest(product.row, _ways(product), product.run)
+    return product.time(way, run), note_of(count, way.text)
 
-    def work(tile: tuple[int, int, int]) -> Run:
-        m, n, k = tile
-        return _run(row, s, sizes, (m, n, k * 2 // max(2, BYTES[dtypes_of(row)[0][0]])))
 
-    run, tile, count = fastest(row, usual, work)
-    return run, note_of(count, f"{'x'.join(map(str, tile))} in L1 (depth for 2 bytes)")
+def _ways(product: Product) -> Iterator[Way]:
+    """Usual tiles, each cut to the product, and with a whole operand in L1 where there is room for it."""
+    usual = USUAL[:2] if prod(product.sizes) > LARGE else USUAL
+    size = max(2, BYTES[product.a])
+    yield from dict.fromkeys(Way(product.cut((m, n, k * 2 // size))) for m, n, k in usual)
 
 
 @predicts("grouped_matmul")
@@ -179,13 +223,16 @@ def _grouped(row: Row) -> Prediction:
     """shapes: rows in all x N x K. tiling: cores, groups (of equal rows)."""
     s, (m, n, k), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
     groups, cores = s.number("groups"), s.number("cores")
-    arguments = tensor(kind, m * k), tensor(kind, groups * k * n), tensor(kind, m * n), m // groups, n, k
+    rows = -(-m // groups)
+    arguments = tensor(kind, groups * rows * k), tensor(kind, groups * k * n), tensor(kind, groups * rows * n)
+    how = (kernels.PLAIN, kernels.PLAIN, 32 // BYTES[kind], False, kernels.STORED)
 
-    def work(tile: tuple[int, int, int]) -> Run:
+    def work(tile: Sizes) -> Run:
         names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
-        return many_products.time((cores,), *arguments, GROUPS=groups, **names)  # type: ignore[no-any-return]
+        return kernels.many_products.time((cores,), *arguments, rows, n, k, GROUPS=groups, HOW=how, **names)  # type: ignore[no-any-return]
 
-    run, tile, count = fastest(row, USUAL, work)
+    cut = ((min(i, up(rows, FRACTAL)), min(j, up(n, FRACTAL)), min(q, up(k, FRACTAL))) for i, j, q in USUAL)
+    run, tile, count = fastest(row, dict.fromkeys(cut), work)
     moved = BYTES[kind] * (m * k + groups * k * n + m * n)
     note = f"{note_of(count, 'x'.join(map(str, tile)))} in L1; groups taken to be equal"
     return Prediction(measured_time(row, run), _bound(row, s, moved, float(m) * n * k, kind), note)

@@ -39,7 +39,7 @@ from .lowering.loops import LoopLowering
 from .lowering.lowered import Lowered
 from .lowering.lowering import Lowering
 from .lowering.shared_iterations import shares_iterations
-from .lowering.warnings import buffer_messages, grid_messages, padded_rows
+from .lowering.warnings import buffer_messages, grid_messages, padded_products, padded_rows
 from .placement.memory_spaces import UB
 from .placement.strides import one_by_one
 from .results.bounds import bounds_us
@@ -171,6 +171,7 @@ def _cache(call: Call) -> FirstTouch:
 
 def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:
     """The engine runs at once; what its results tell in detail is made when it is read."""
+    padded_products(plan)
     product, details, limit = call.device.product, call.device.details, call.device.timeline
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share, touch.memory_part)
     machine = with_cold_code(machine, product) if call.device.cold_code else machine

@@ -186,6 +186,9 @@ class LoweringPlan:
             tuple[int, float], Slot
         ] = {}  # likewise: the slot of what the operation needs while it runs
         self.executed: dict[int, int] = {}  # operation -> how often all programs execute it
+        self.multiplied: dict[
+            int, Any
+        ] = {}  # of products that masks cut: what is there of them, see cut_products.py
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")

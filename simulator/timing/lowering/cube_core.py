@@ -13,7 +13,7 @@ from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
 from ..placement.layouts import FRACTAL, table_bytes
 from ..placement.slots import Slot
-from .cut_products import Ends, cut
+from .cut_products import Ends, Multiplied, cut, masks_of
 from .hand_overs import HandOvers, Leg
 from .records import LoweringContext, itemsize, tile_size
 
@@ -28,6 +28,7 @@ class CubeLowering:
         self.context = context
         self.plan = context.plan
         self.hand_overs = HandOvers(context)
+        self.masked: dict[int, bool] = {}  # products of which a mask cuts an operand
         # Of the first product into a place in L0C: where its bias is.
         self.pending_bias: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -46,6 +47,11 @@ class CubeLowering:
         ends: of what is there of both operands.
         """
         context, plan, r = self.context, self.plan, op.results[0]
+        if op.id not in self.masked:
+            self.masked[op.id] = bool(masks_of(plan.spaces, op))
+        if self.masked[op.id]:
+            before = plan.multiplied.get(op.id, Multiplied())
+            plan.multiplied[op.id] = before.and_of(plan, op, ends, len(context.active))
         context.flush(cube=True)
         # One flag says that both operands are in L1, one that both were read: EX matmul_high_performance cases 0 to 3, with
         # one buffer each, take the time of both loads and of both copies to L0.

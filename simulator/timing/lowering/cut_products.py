@@ -38,8 +38,6 @@ def masks_of(uses: Uses, op: Op) -> tuple[Value, ...]:
 
 def ends_of(plan: LoweringPlan, op: Op, frame: Frame) -> Ends:
     """What is there of both operands of a product, for the lanes of a frame."""
-    if plan.compiled:
-        return WHOLE
     (m, deep), (k, n) = (_ends(plan.spaces, op.operand(side), frame) for side in (0, 1))
     if deep is not None and k is not None:
         k = np.minimum(deep, k)
@@ -48,10 +46,10 @@ def ends_of(plan: LoweringPlan, op: Op, frame: Frame) -> Ends:
 
 
 def cut(plan: LoweringPlan, op: Op, part: Part, ends: Ends) -> Part | None:
-    """One L0 tile as far as it is there: cycles as numbers, or one for each lane; None where no lane has any of it."""
-    if ends is WHOLE:
+    """One L0 tile as far as the code multiplies it: cycles as numbers, or one for each lane; None where no lane has any."""
+    if ends is WHOLE or plan.compiled:
         return part
-    blocks = FRACTAL, FRACTAL, plan.cube.k_block(plan.operand(op))[0]
+    blocks = _fractal(plan, op)
     there = [
         _blocks(end, first, size, to)
         for end, first, size, to in zip(ends, part.first, part.sizes, blocks, strict=True)
@@ -59,6 +57,43 @@ def cut(plan: LoweringPlan, op: Op, part: Part, ends: Ends) -> Part | None:
     if all(isinstance(n, int) for n in there):
         return _part(plan, op, part, blocks, there) if all(there) else None
     return _by_lane(plan, op, part, blocks, there)
+
+
+class Multiplied(NamedTuple):
+    """Of a product, summed over all its executions: rows, columns, depth and multiplications that are there, multiplications
+    that the Cube does, and how often it was executed."""
+
+    m: int = 0
+    n: int = 0
+    k: int = 0
+    there: int = 0
+    work: int = 0
+    times: int = 0
+
+    def and_of(self, plan: LoweringPlan, op: Op, ends: Ends, lanes: int) -> Multiplied:
+        """With one more execution by so many lanes."""
+        sizes, to = lengths_of(op), _fractal(plan, op)
+        there = [n if end is None else end for n, end in zip(sizes, ends, strict=True)]
+        done = [
+            -(-n // block) * block for n, block in zip(sizes if plan.compiled else there, to, strict=True)
+        ]
+        found = (*there, there[0] * there[1] * there[2], done[0] * done[1] * done[2])
+        now = (
+            int(np.broadcast_to(x, lanes).sum()) for x in found
+        )  # whole numbers: however iterations were lowered
+        m, n, k, counts, work = (x + y for x, y in zip(self[:5], now, strict=True))
+        return Multiplied(m, n, k, counts, work, self.times + lanes)
+
+
+def _fractal(plan: LoweringPlan, op: Op) -> Sizes:
+    """Rows, columns and depth that the Cube multiplies at once."""
+    return FRACTAL, FRACTAL, plan.cube.k_block(plan.operand(op))[0]
+
+
+def lengths_of(op: Op) -> Sizes:
+    """M, N and K of a product."""
+    a, b = op.operand(0), op.operand(1)
+    return a.shape[-2], b.shape[-1], a.shape[-1]
 
 
 def _load(uses: Uses, v: Value) -> Op | None:

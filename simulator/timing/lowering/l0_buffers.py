@@ -12,6 +12,7 @@ from ...record.run import Buffer, LiveValue
 from ..placement.l0_tiles import COPIES, L0Tile
 from ..placement.layouts import FRACTAL, align
 from .context import LoweringPlan
+from .cut_products import lengths_of
 
 NAMES = ("L0A", "L0B")
 
@@ -87,7 +88,7 @@ def _tails(plan: LoweringPlan, op: Op) -> Iterator[str]:
     """Given tiles that do not divide the product: what is left over is a smaller tile of the same start-up cost."""
     if plan.l0_tile is None:
         return
-    for axis, base, length in zip("MNK", plan.l0_tile, _lengths(op), strict=True):
+    for axis, base, length in zip("MNK", plan.l0_tile, lengths_of(op), strict=True):
         if length % base and length > base:
             yield (
                 f"base{axis} = {base} does not divide the {length} of the product: the last of {-(-length // base)} tiles "
@@ -98,7 +99,7 @@ def _tails(plan: LoweringPlan, op: Op) -> Iterator[str]:
 def _padding(plan: LoweringPlan, op: Op) -> Iterator[str]:
     """Products that do not fill the Cube's fractals: it computes whole ones."""
     deep = plan.cube.k_block(plan.operand(op))[0]
-    lengths = _lengths(op)
+    lengths = lengths_of(op)
     whole = tuple(align(n, to) for n, to in zip(lengths, (FRACTAL, FRACTAL, deep), strict=True))
     if whole == lengths:
         return
@@ -110,9 +111,3 @@ def _padding(plan: LoweringPlan, op: Op) -> Iterator[str]:
         f"dot of [{m}, {k}] and [{k}, {n}]: the Cube computes whole fractals of {FRACTAL} x {FRACTAL} x {deep}, here "
         f"[{pm}, {pk}] and [{pk}, {pn}]; {part:.0%} of its work counts"
     )
-
-
-def _lengths(op: Op) -> tuple[int, int, int]:
-    """M, N and K."""
-    a, b = op.operand(0), op.operand(1)
-    return a.shape[-2], b.shape[-1], a.shape[-1]

@@ -8,6 +8,7 @@ from ...ir.program import Op, Region, Value
 from ..placement.layouts import BLOCK_BYTES, element_bits, tile_bytes
 from ..placement.memory_spaces import UB
 from .context import LoweringPlan
+from .cut_products import Multiplied, lengths_of
 
 MAX_DEVICE_PROGRAMS = 65_535  # coreDim check of Triton-Ascend's launcher
 WORST_ROUND = 0.9  # a last round with fewer of its cores busy is worth a warning
@@ -56,6 +57,34 @@ def _padded(plan: LoweringPlan, op: Op) -> Iterator[str]:
         f"{op.kind} of {list(v.shape)} {v.dtype}: rows of {row} bytes are padded to {have // rows} in UB, blocks of "
         f"{BLOCK_BYTES} ({have / (row * rows) - 1:.0%} more bytes and vector work); take a last axis that is a multiple of "
         f"{BLOCK_BYTES * 8 // element_bits(v)}, or make it the first"
+    )
+
+
+def padded_products(plan: LoweringPlan) -> None:
+    """Warn of products of which masks leave so little that the Cube multiplies much padding. After lowering."""
+    for op in plan.program.walk() if plan.multiplied else ():
+        if op.id in plan.multiplied:
+            for message in _multiplied(plan, op, plan.multiplied[op.id]):
+                plan.warn(op, message)
+
+
+def _multiplied(plan: LoweringPlan, op: Op, done: Multiplied) -> Iterator[str]:
+    """By what code by hand cuts, and triton-ascend's does not: see `cut_products.py`."""
+    if done.work < 1 or done.there > done.work * (1 - LEAST_PADDING):
+        return
+    names = ("rows", "columns", "deep")
+    cut = [
+        f"{there / done.times:.3g} of {size} {name}"
+        for name, there, size in zip(names, done[:3], lengths_of(op), strict=True)
+        if there < size * done.times
+    ]
+    a, b = (list(op.operand(side).shape) for side in (0, 1))
+    found = " and ".join(filter(None, (", ".join(cut[:-1]), cut[-1])))
+    yield (
+        f"dot of {a} and {b}: {1 - done.there / done.work:.0%} of the Cube's work is padding; on average "
+        f"{found} are there, and the Cube multiplies "
+        f"{'whole tiles' if plan.compiled else 'whole fractals of them'}"
+        f"{'; take tiles nearer to the sizes' if plan.compiled else ''}"
     )
 
 

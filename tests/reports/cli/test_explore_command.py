@@ -19,7 +19,7 @@ from ascendtile.reports.cli.main import status_of
 from ascendtile.tiling.results.store import Store
 
 CASE = ("matmul", "--size", "m=96", "n=64", "k=128", "--dtype", "float16")
-FEW = ("--space", "block_m=16,48", "block_n=32..64", "block_k=128", "group=1", "split_k=1")
+FEW = ("--space", "block_m=16,48", "block_n=32..64", "block_k=128", "group=1", "split_k=1", "keep=none")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from unittest import mock
 
 import numpy as np
@@ -116,3 +117,39 @@ def test_sizes_that_are_data_cut_as_well():
         return run.pipes["AIC.M"].busy_cycles
 
     assert cube(16) == cube(3) < cube(17) < cube(64)
+
+
+def told_padding(m, n, k, compiler, blocks=(BLOCK, BLOCK, BLOCK)):
+    """(share of padding in per cent, what is there) of the warnings."""
+    with sim.device("ascend910b3", values=False, compiler=compiler):
+        given_ = sim.shape((m, k), "float16"), sim.shape((k, n), "float16"), sim.shape((m, n), "float32")
+        run = product.time((1,), *given_, m, n, k, **dict(zip(("BM", "BN", "BK"), blocks, strict=True)))
+    found = [
+        re.search(r"(\d+)% of the Cube's work is padding; on average (.*) are there", w) for w in run.warnings
+    ]
+    return [(int(x[1]), x[2]) for x in found if x]
+
+
+@given(st.integers(1, 300), st.integers(1, BLOCK), st.integers(1, 300))
+def test_the_share_of_padding_is_told(m, n, k):
+    whole_tiles = whole(m, BLOCK) * BLOCK * whole(k, BLOCK)
+    for compiler, work in (("triton-ascend", whole_tiles), ("ascendc", whole(m) * whole(n) * whole(k))):
+        share, found = 1 - m * n * k / work, told_padding(m, n, k, compiler)
+        assert bool(found) == (share >= 0.1)
+        if found:
+            assert abs(found[0][0] - 100 * share) <= 0.51
+            for name, size in (("rows", m), ("columns", n), ("deep", k)):
+                mean = size / -(-size // BLOCK)
+                assert (f"{mean:.3g} of {BLOCK} {name}" in found[0][1]) == (size % BLOCK > 0)
+
+
+def test_a_page_and_the_record_name_the_share(tmp_path):
+    with sim.device("ascend910b3", values=False):
+        given_ = sim.shape((1, 64), "float16"), sim.shape((64, 64), "float16"), sim.shape((1, 64), "float32")
+        run = product.time((1,), *given_, 1, 64, 64, BM=16, BN=64, BK=64)
+    text = "94% of the Cube's work is padding; on average 1 of 16 rows are there"
+    run.html(tmp_path / "page.html")
+    run.save(tmp_path / "x.run")
+    assert text in " ".join(str(run).split())
+    assert text in (tmp_path / "page.html").read_text().replace("&#39;", "'").replace("&#x27;", "'")
+    assert any(text in w for w in sim.load_run(tmp_path / "x.run").warnings)

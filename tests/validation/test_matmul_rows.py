@@ -1,0 +1,99 @@
+"""Predictions of matrix products: sizes of any kind, tiles cut to them, operands that stay in L1, sums in parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ascendtile.simulator as sim
+from ascendtile.kernels.validation import matmul_kernels as kernels
+from ascendtile.kernels.validation import predict, read_tables
+from ascendtile.kernels.validation.matmuls import USUAL, Product, Way
+from ascendtile.simulator.errors import UsageError
+
+ROWS = {r.id: r for r in read_tables() if r.table == "kernels"}
+FREE, TOLD = ROWS["msi-qwen-matmul-5"], ROWS["catlass-11b2"]
+SIZE = st.integers(1, 300) | st.sampled_from([1, 16, 17, 1000, 4096])
+KINDS = ("fp16,fp16->fp16", "fp32,fp32->fp32", "bf16,bf16->bf16", "int8,int8->bf16")
+LAYOUTS = ("", " a=T", " b=T", " a=T b=T", " a=NZ", " b=NZ", " a=NZT b=NZT")
+
+
+@pytest.mark.parametrize("op", ["matmul", "grouped_matmul"])
+@given(SIZE, SIZE, SIZE, st.sampled_from(KINDS), st.sampled_from(LAYOUTS))
+def test_any_sizes_have_a_time_above_the_peak_rates(op, m, n, k, kinds, layout):
+    more = " groups=3" if op == "grouped_matmul" else layout
+    kinds = kinds if op == "matmul" else KINDS[0]
+    row = replace(FREE, op=op, shapes=f"{m}x{n}x{k}", dtypes=kinds, tiling=f"cores=20{more} time=core")
+    found = predict(row)
+    assert found.value > 0
+    assert found.value > found.roofline or m * n * k * 3 < 1e6 or op == "grouped_matmul"
+
+
+@given(st.integers(1, 2000), st.integers(1, 2000), st.integers(1, 2000))
+def test_tiles_are_no_larger_than_the_product_in_whole_fractals(m, n, k):
+    product = Product(replace(FREE, shapes=f"{m}x{n}x{k}"))
+    for tile in USUAL:
+        for cut, whole, size in zip(product.cut(tile), tile, (m, n, k), strict=True):
+            assert cut == whole or cut - 16 < size <= cut < whole
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("keep", ["", "a", "b"])
+def test_kernels_of_the_table_multiply(layout, keep):
+    """Operands as they lie there, with tiles that are cut, give the product."""
+    m, n, k = 40, 50, 70
+    g = np.random.default_rng(0)
+    a, b = (g.integers(-3, 4, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    how = dict(x.split("=") for x in layout.split())
+    out = np.zeros((m, n), np.float32)
+    lie = [kernels.PLAIN, kernels.TRANSPOSED, kernels.FRACTALS, kernels.FRACTALS_TRANSPOSED]
+    names = ["", "T", "NZ", "NZT"]
+    layouts = [names.index(how.get(x, "")) for x in "ab"]
+    stored = [stored_as(x, names[at]) for x, at in zip((a, b), layouts, strict=True)]
+    named = {"BM": 32, "BN": 32, "BK": 32, "HOW": (*(lie[at] for at in layouts), 16, False, kernels.STORED)}
+    given_, s = (*stored, out, np.zeros(64, np.float32), m, n, k), {}
+    with sim.device("ascend910b3", compiler="ascendc", time=False):
+        if keep:
+            kernels.kept_in_l1[(2,)](*given_, k, 2, **named, PIECES=3, KEEP_A=keep == "a", **s)
+        else:
+            kernels.dealt_out[(2,)](*given_, k, 2, **named)
+    np.testing.assert_array_equal(out, np.float32(a) @ np.float32(b))
+
+
+def stored_as(x, layout):
+    """A matrix as it lies in memory; what is behind its edges in fractals is 0."""
+    if layout in ("T", "NZT"):
+        x = x.T
+    if "NZ" not in layout:
+        return np.ascontiguousarray(x)
+    rows, columns = (-(-n // 16) * 16 for n in x.shape)
+    whole = np.zeros((rows, columns), x.dtype)
+    whole[: x.shape[0], : x.shape[1]] = x
+    return np.ascontiguousarray(whole.reshape(rows, columns // 16, 16).transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize("sums", ["", " sums=atomic"])
+def test_parts_of_a_sum_pay_where_tiles_are_fewer_than_cores(sums):
+    row = replace(TOLD, shapes="128x256x16384")
+    assert predict(replace(row, tiling=f"{row.tiling} parts=8{sums}")).value < 0.5 * predict(row).value
+
+
+def test_an_operand_that_stays_saves_its_loads():
+    row = replace(TOLD, shapes="128x16384x1024", tiling="cores=20 group=3 l1=128x256x128 l0=128x256x64")
+    assert predict(replace(row, tiling=f"{row.tiling} keep=a")).value < 0.8 * predict(row).value
+
+
+def test_results_of_int8_products_are_scaled_on_the_vector_cores():
+    row = ROWS["catlass-52-128x256x1024-base"]
+    run = Product(row).run(Way((128, 256, 512)))
+    assert {"AIV.V", "AIV.MTE3"} <= {n for n, p in run.pipes.items() if p.busy_cycles}
+    assert run.pipes["AIC.FIXP"].busy_cycles > 0
+
+
+def test_a_layout_that_there_is_not_is_refused():
+    with pytest.raises(UsageError, match="a=Q is not one of T, NZ, NZT"):
+        predict(replace(TOLD, tiling=f"{TOLD.tiling} a=Q"))

@@ -28,6 +28,7 @@ from ..placement.memory_spaces import MemorySpaces
 from ..placement.shared_rows.halves import Halves
 from ..placement.slots import Slot
 from ..placement.strides import OneByOne
+from ..placement.windows import Window
 from .shared_rows import HalfCosts, PieceCosts
 
 COMPILER = "compiler.rules"
@@ -319,7 +320,7 @@ class LoweringPlan:
         self.tiles[op.id] = (op, tile)
         batch = a.numel // (m * k) * pieces
         m //= pieces
-        windows = self.spaces.gathers(a), self.spaces.gathers(b)
+        windows = self.spaces.window(a), self.spaces.window(b)
         return batch * [
             self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand, windows)
             for i in range(0, m, tile.m)
@@ -327,7 +328,9 @@ class LoweringPlan:
             for q in range(0, k, tile.k)
         ]
 
-    def _part(self, m: int, n: int, k: int, operand: str, windows: tuple[bool, bool]) -> Part:
+    def _part(
+        self, m: int, n: int, k: int, operand: str, windows: tuple[Window | None, Window | None]
+    ) -> Part:
         cube, depth = self.cube, align(k * ITEM_BYTES[operand], 32)
         cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
         a_cycles = cube.load_cycles(cube.to_l0a, m, depth, windows[0])

@@ -309,8 +309,9 @@ class Maker:
         assert view is not None
         narrow, wide = self.image("narrow"), self.image("wide")
         parts, through = t["weight_parts"], self.through_fp16()
-        # Sums that are whole leave L0C in the type of the result.
-        summed = element_type(view.dtype) if parts == 1 and not through else ty.float32
+        # Sums that are whole leave L0C in the type of the result, where they do not come by UB.
+        direct = parts == 1 and not through and self.product.core_model == "split"
+        summed = element_type(view.dtype) if direct else ty.float32
         blocks = self.context.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
             self.first.zero("zero", blocks)

@@ -155,7 +155,7 @@ def choose_weight(g: Geometry, m: Merging, out: dict[str, Any], rates: Rates) ->
         if best and not best[0] and fewer:
             continue  # more taps fit
         weights = Weights(g, m, windows)
-        most = sums_that_leave(rates.product, rates.itemsize)
+        most = sums_that_leave(rates.product, 0)  # as they are: what follows casts them
         fits = [(a, b) for a in rows for b in cols if up(a, FRACTAL) * up(b * weights.taps, FRACTAL) <= most]
         for a, b in fits or [(min(rows), min(cols))]:
             for tile in tiles:

@@ -160,7 +160,8 @@ class Bounds:
 
     def _image(self, knobs: dict[str, Any]) -> GradientWork:
         rates, products = self._tools(knobs)
-        image = Image.of(self.maker.seen, self.maker.merging, self.maker.bias is not None)
+        maker = self.maker
+        image = Image.of(maker.seen, maker.merging, maker.bias is not None, not maker.weight_c0)
         guess, tile = choose_image(image, knobs, rates)
         if self.maker.patches:
             knobs["taps"] = "patch"

@@ -33,7 +33,7 @@ NO_TENSOR = TensorView((), "")  # in the place of grad_output, until `as_gradien
 BIAS_TILE = 8192  # elements
 TABLE_TYPES = ("float16", "float32")  # what the bias table takes (DOC Mmad)
 # Up to so many one launch less is more than what FP32 sums take on their way through memory.
-FEW_OUTPUTS = 1 << 21
+FEW_OUTPUTS = 1 << 22
 PARAMETERS = (
     *(p for p in KNOBS if not p.name.startswith(("weight_", "combine"))),
     *read_parameters(__file__, NAME),

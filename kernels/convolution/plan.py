@@ -273,7 +273,8 @@ class Maker:
         g, m, t = self.seen, self.merging, self.tiling
         gather = not g.transposed
         strides = tuple(a.stride for a in g.axes)
-        tiles = Image.of(g, m, self.bias is not None).tiles(t["block_m"], self.chosen.image)
+        tiles_of = Image.of(g, m, self.bias is not None, not self.weight_c0)
+        tiles = tiles_of.tiles(t["block_m"], self.chosen.image)
         src = (g.narrow_sizes, m.narrow_pitch) if gather else (g.wide_sizes, m.wide_pitch)
         weight = (m.narrow, m.wide, m.count)
         tile = (t["block_m"], t["block_k"], *self.chosen.image)
@@ -295,7 +296,8 @@ class Maker:
             kernel, items = image_windows, tiles
             phases = tuple(tuple(tuple(x) for x in ps) for ps in product(*g.phases))
             each, steps = (strides, (1, 1, 1)) if gather else ((1, 1, 1), strides)
-            sizes = sizes._replace(phases=phases, each=each, steps=steps)
+            kept = tiles_of.keeps(t["block_m"], t["block_k"])
+            sizes = sizes._replace(phases=phases, each=each, steps=steps, kept=kept)
         arguments = {
             **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "items": items, "N": g.batch, "S": sizes},
             **{"bias_ptr": out if self.bias is None else self.bias, "multibuffer": t["buffers"]},
@@ -307,8 +309,9 @@ class Maker:
         assert view is not None
         narrow, wide = self.image("narrow"), self.image("wide")
         parts, through = t["weight_parts"], self.through_fp16()
-        # Sums that are whole leave L0C in the type of the result.
-        summed = element_type(view.dtype) if parts == 1 and not through else ty.float32
+        # Sums that are whole leave L0C in the type of the result, where they do not come by UB.
+        direct = parts == 1 and not through and self.product.core_model == "split"
+        summed = element_type(view.dtype) if direct else ty.float32
         blocks = self.context.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
             self.first.zero("zero", blocks)

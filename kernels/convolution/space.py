@@ -38,7 +38,7 @@ def axes_of(what: Subject) -> dict[str, tuple[Any, ...]]:
     image = Image.of(g, m, maker.bias is not None)
     axes: dict[str, tuple[Any, ...]] = {}
     if call.wants[0]:
-        if has_windows(g) and not maker.patches:
+        if has_windows(g, not maker.weight_c0) and not maker.patches:
             axes["taps"] = ("window", "reload")
         axes["block_m"] = _edges(image.channels, own["block_m"])
         axes["block_p"] = _positions(g.batch, image.counts[1], image.counts[2], own["block_p"])

@@ -21,9 +21,10 @@ from .tiles.costs import MOST_POSITIONS, Image, Rates, Tile, Weights, makespan, 
 PARAMETERS = read_parameters(__file__, "convolution_backward")
 EXACT_PRODUCTS = 2**33  # multiplications up to which auto is exact: a few seconds in the Cube's order
 L1_KEPT = 4096
-MOST_UNROLLED = 128  # taps of all phases in one kernel
+MOST_UNROLLED = 128  # phases, or taps of all of them, in one kernel
 DENSE_STRIDE = 4  # up to which what lies between positions is loaded with them
-MOST_WEIGHT_TAPS = 32  # taps of a tile of grad_weight, which are unrolled
+MOST_WEIGHT_TAPS = 32  # taps of a part of a row in a tile of grad_weight
+MOST_COLUMNS = 512  # of a tile of grad_weight with several rows of taps
 MIN_PART = 256  # least positions of a part of the sums of grad_weight
 MOST_PARTS = 64
 # Positions of a tile that are tried.
@@ -62,7 +63,7 @@ def choose(
     if out["accumulate"] == "auto":
         out["accumulate"] = "exact" if 2 * g.products() <= EXACT_PRODUCTS else "blas"
     rates = Rates(product, operand, itemsize, out["cores"])
-    image = Image.of(seen or g, m, rows)
+    image = Image.of(seen or g, m, rows, in_matrices(m, knobs))
     cycles, tile = choose_image(image, out, rates)
     step = choose_weight(g, m, out, rates)
     items = image.tiles(out["block_m"], tile) if out["launches"] != "apart" else 0
@@ -76,14 +77,20 @@ def one_tap_each(image: Image) -> bool:
     return len(image.planes) > 1 and all(h * w <= 1 for _, h, w, _, _ in image.planes)
 
 
-def has_windows(g: Geometry) -> bool:
-    """Whether taps of all phases are not too many to be unrolled."""
-    return prod(sum(p.taps for p in axis) for axis in g.phases) <= MOST_UNROLLED
+def in_matrices(m: Merging, knobs: Mapping[str, Any]) -> bool:
+    """Whether weights are multiplied as matrices, not in blocks of C0 channels."""
+    return m.extent > 1 or (knobs["filter_layout"] == "ND" and knobs["strategy"] != "vendor")
+
+
+def has_windows(g: Geometry, matrices: bool) -> bool:
+    """Whether phases, and by weights in matrices the taps of all of them, are not too many to be unrolled."""
+    each = (sum(p.taps for p in axis) if matrices else len(axis) for axis in g.phases)
+    return prod(each) <= MOST_UNROLLED
 
 
 def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float, Tile]:
     """The least time of all rounds; puts taps, block_m, block_p and block_k into `out`. Gives the cycles of a tile."""
-    choices = ("window", "reload") if has_windows(image.geometry) else ("reload",)
+    choices = ("window", "reload") if has_windows(image.geometry, image.matrices) else ("reload",)
     if out["taps"] in choices:
         choices = (out["taps"],)
     elif out["launches"] == "apart" and one_tap_each(image):
@@ -93,10 +100,13 @@ def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float
         rounds = -(-image.tiles(rows, tile) // rates.cores)
         for taps in choices:
             room = (rates.product.l1_bytes - L1_KEPT) // rates.itemsize
-            loaded = image.elements(tile, rows, taps)
-            for deep in _depths(image, out, rates, room // out["buffers"] // loaded):
+            depths = _depths(image, out, rates)
+            for deep in depths:
+                if image.room(tile, rows, taps, deep, out["buffers"]) > room and deep > depths[0]:
+                    break
                 cycles = image.cycles(rates, taps, rows, tile, deep)
-                found = deep * loaded > room, rounds * cycles  # one copy has to fit
+                over = image.room(tile, rows, taps, deep, 1) > room
+                found = over, rounds * cycles  # one copy has to fit
                 if best is None or found < best[:2]:
                     best = *found, cycles, (taps, rows, tile, deep)
     assert best is not None
@@ -124,20 +134,12 @@ def sums_that_leave(product: Product, itemsize: int) -> int:
     return min(room, product.ub_bytes // (4 + 2 * itemsize))
 
 
-def sums_of_taps(product: Product, itemsize: int, taps: int) -> int:
-    """The same of one of `taps` tiles that stay in L0C together; those of coupled cores then lie in UB, one by one cast."""
-    room = product.l0c_bytes // (4 * taps)
-    if product.core_model == "split":
-        return room
-    return min(room, product.ub_bytes // (4 * taps + 2 * itemsize))
-
-
-def _depths(image: Image, out: Mapping[str, Any], rates: Rates, room: int) -> list[int]:
-    """Channels of a step: what is given, or those tried that L1 has room for."""
-    whole = up(image.depth, FRACTAL)
+def _depths(image: Image, out: Mapping[str, Any], rates: Rates) -> list[int]:
+    """Channels of a step: what is given, or those tried."""
+    whole = up(image.depth, rates.c0)
     if out["block_k"]:
         return [min(up(out["block_k"], FRACTAL), whole)]
-    return sorted({min(d, whole) for d in DEPTHS if d <= max(room, FRACTAL)})
+    return sorted({min(d, whole) for d in DEPTHS})
 
 
 def choose_weight(g: Geometry, m: Merging, out: dict[str, Any], rates: Rates) -> Tile:
@@ -149,11 +151,12 @@ def choose_weight(g: Geometry, m: Merging, out: dict[str, Any], rates: Rates) ->
     room = (rates.product.l1_bytes - L1_KEPT) // rates.itemsize
     best: tuple[bool, float, Any] | None = None
     for windows in _weight_windows(g, out["weight_taps"]):
-        if best and not best[0] and (windows or g.axes[2].stride <= DENSE_STRIDE):
+        fewer = windows < g.axes[2].taps and (windows or g.axes[2].stride <= DENSE_STRIDE)
+        if best and not best[0] and fewer:
             continue  # more taps fit
         weights = Weights(g, m, windows)
-        most = sums_of_taps(rates.product, rates.itemsize, weights.taps)
-        fits = [(a, b) for a in rows for b in cols if up(a, FRACTAL) * up(b, FRACTAL) <= most]
+        most = sums_that_leave(rates.product, 0)  # as they are: what follows casts them
+        fits = [(a, b) for a in rows for b in cols if up(a, FRACTAL) * up(b * weights.taps, FRACTAL) <= most]
         for a, b in fits or [(min(rows), min(cols))]:
             for tile in tiles:
                 loaded = weights.room(tile, a, b)
@@ -170,11 +173,17 @@ def choose_weight(g: Geometry, m: Merging, out: dict[str, Any], rates: Rates) ->
 
 
 def _weight_windows(g: Geometry, asked: int | None) -> list[int]:
-    """Taps of a tile of grad_weight that are tried: a row of the kernel or parts of it, and one tap by itself."""
-    taps = g.axes[2].taps
+    """Taps of a tile of grad_weight that are tried: rows of the kernel, parts of one, and one tap by itself.
+
+    Several rows are for few channels: as columns of one product they fill it, and the image is read fewer times.
+    """
+    down, taps = g.axes[1].taps, g.axes[2].taps
     if asked is not None:
-        return [min(asked, taps)]
+        return [min(asked, taps) if asked < 2 * taps else min(asked // taps, down) * taps]
     found, most = [], min(taps, MOST_WEIGHT_TAPS)
+    if up(g.wide_channels, FRACTAL // 2) * taps * 2 <= MOST_COLUMNS:
+        found = sorted({-(-down // n) * taps for n in range(1, down)}, reverse=True)
+        found = [n for n in found if n > taps]
     while most:
         found.append(-(-taps // -(-taps // most)))
         most //= 2

@@ -5,7 +5,7 @@ A tile is multiplied as a whole, whatever lies outside of the image; what is loa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product as combinations
 from math import prod
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...simulator.products import Product
-from ...simulator.timing.costs.cube import CubeCosts
+from ...simulator.timing.costs.cube import CubeCosts, IntoL0
 from ...simulator.timing.placement.layouts import align
+from ...simulator.timing.placement.windows import SIDE_BY_SIDE, Window
 from ..matmul.multiplied import l0_tiles, mmad_cycles
 from ..operator.layout import up
 from .geometry import Axis, Phase
@@ -30,7 +31,6 @@ class L0Product(NamedTuple):
     b: float
     first: float
     last: float
-    single: bool
 
 
 @dataclass(frozen=True)
@@ -73,28 +73,29 @@ class Products:
 
     def __init__(self, product: Product, operand: str, size: int, base: Sequence[int]) -> None:
         self.cube, self.operand, self.size, self.base = CubeCosts(product), operand, size, base
-        self.known: dict[tuple[int, int, int], L0Product] = {}
+        self.known: dict[tuple[Any, ...], L0Product] = {}
 
-    def of(self, m: int, n: int, k: int) -> L0Product:
-        """(m, k) by (k, n), cut as the plan of a launch cuts it."""
-        if (m, n, k) not in self.known:
-            self.known[m, n, k] = self._cut(m, n, k)
-        return self.known[m, n, k]
+    def of(self, m: int, n: int, k: int, *windows: Window | None) -> L0Product:
+        """(m, k) by (k, n), cut as the plan of a launch cuts it. windows: how the two lie in L1, if that is known."""
+        if (m, n, k, windows) not in self.known:
+            self.known[m, n, k, windows] = self._cut(m, n, k, windows or (None, None))
+        return self.known[m, n, k, windows]
 
-    def _cut(self, m: int, n: int, k: int) -> L0Product:
+    def _cut(self, m: int, n: int, k: int, windows: tuple[Window | None, ...]) -> L0Product:
         cube = self.cube
         cut = l0_tiles(cube, (m, n, k), self.operand, self.base)
         mmad = mmad_cycles(cube, cut, self.operand)
         a, b = (
-            [self._load(path, p[axis], p[2]) for p in cut]
+            [self._load(path, p[axis], p[2], windows[axis]) for p in cut]
             for path, axis in ((cube.to_l0a, 0), (cube.to_l0b, 1))
         )
-        return L0Product(sum(mmad), sum(a), sum(b), min(a[0], b[0]), mmad[-1], len(cut) == 1)
+        return L0Product(sum(mmad), sum(a), sum(b), min(a[0], b[0]), mmad[-1])
 
-    def _load(self, path: tuple[float, float], rows: int, deep: int) -> float:
-        """One load to L0, as a window of an image or not, whichever is faster."""
+    def _load(self, path: IntoL0, rows: int, deep: int, window: Window | None) -> float:
+        """One load to L0; without a window as a part of the tile or as windows side by side, whichever is faster."""
         size = align(deep * self.size, 32)
-        return min(self.cube.load_cycles(path, rows, size, window) for window in (False, True))
+        forms = (window,) if window else (None, SIDE_BY_SIDE)
+        return min(self.cube.load_cycles(path, rows, size, form) for form in forms)
 
 
 def image_work(
@@ -103,42 +104,55 @@ def image_work(
     """Of grad_input. knobs: as chosen; tile: its positions."""
     rows, deep, reload = knobs["block_m"], knobs["block_k"], knobs["taps"] == "reload"
     sides = (prod(tile), rows) if image.channels_last else (rows, prod(tile))
-    one = products.of(sides[0], sides[1], deep)
-    steps = -(-image.depth // deep)
-    phases = [prod(p.taps for p in ps) * steps for ps in combinations(*image.phases)]
+    steps, apart = -(-image.depth // deep), reload or image.matrices
+    # Of each phase: how often, and the product that it takes so often.
+    works = [
+        (n * steps, products.of(*sides, deep * wide, *image.windows(tile, 0 if apart else wide)))
+        for n, wide in (_products_of(ps, apart) for ps in combinations(*image.phases))
+    ]
+    mmad, mte1 = [n * one.m for n, one in works], [n * (one.a + one.b) for n, one in works]
+    least: Callable[[list[float]], float] = min if reload else sum
     tiles, (weights, met) = image.tiles(rows, tile), _loaded(image, rows, tile, reload)
-    least, every = (min(phases), tiles * sum(phases)) if reload else (sum(phases), tiles * sum(phases))
-    iterations, taps = _image_iterations(image, reload)
+    if not reload and image.keeps(rows, deep):
+        weights *= min(1.0, knobs["cores"] / tiles)
+    iterations, laps = _image_iterations(image, reload, mte1)
     return GradientWork(
         tiles=tiles,
-        items=tiles * (len(phases) if reload else 1),
-        mmad=least * one.m,
-        mte1=least * (one.a + one.b),
-        all_mmad=every * one.m,
-        all_mte1=every * (one.a + one.b),
-        first=one.first,
-        last=one.last,
+        items=tiles * (len(works) if reload else 1),
+        mmad=least(mmad),
+        mte1=least(mte1),
+        all_mmad=tiles * sum(mmad),
+        all_mte1=tiles * sum(mte1),
+        first=min(x.first for _, x in works),
+        last=min(x.last for _, x in works),
         moved=image.depth * (weights + met) * size,
         rows=met * steps if deep < image.depth * image.groups else 0.0,
-        laps=taps * steps * (one.a + one.b),
+        laps=laps,
         iterations=iterations * steps,
         guess=guess,
         reload=reload,
         l0c=up(rows, 16) * up(prod(tile), 16) * 4,
-        l1=image.elements(tile, rows, "reload" if reload else "window") * deep * size,
+        l1=image.room(tile, rows, "reload" if reload else "window", deep, 1) * size,
     )
 
 
-def _image_iterations(image: Image, reload: bool) -> tuple[int, int]:
-    """(iterations, taps) of the sums of the cheapest tile in one phase, but for the steps of its depth.
+def _products_of(phases: Sequence[Phase], apart: bool) -> tuple[int, int]:
+    """(products, taps of each) of one phase: of all taps, or of all planes."""
+    taps = prod(p.taps for p in phases)
+    return (taps, 1) if apart else (phases[0].taps if taps else 0, phases[1].taps * phases[2].taps)
+
+
+def _image_iterations(image: Image, reload: bool, mte1: list[float]) -> tuple[int, float]:
+    """(iterations but for the steps of the depth, cycles of the loads to L0) of the sums of the cheapest tile in one phase.
 
     Taps that are loaded one by one take an iteration each, and any phase may be the cheapest item's. Windows take one for
     each tap of the first axis; of the phases of a tile that with most iterations bounds best.
     """
-    combined = list(combinations(*image.phases))
+    taps = [prod(p.taps for p in ps) for ps in combinations(*image.phases)]
     if reload:
-        return (min(prod(p.taps for p in ps) for ps in combined),) * 2
-    return max((ps[0].taps, n) if (n := prod(p.taps for p in ps)) else (0, 0) for ps in combined)
+        return min(taps), min(mte1)
+    planes = [ps[0].taps if n else 0 for n, ps in zip(taps, combinations(*image.phases), strict=True)]
+    return max(zip(planes, mte1, strict=True))
 
 
 def _loaded(image: Image, rows: int, tile: Tile, reload: bool) -> tuple[float, float]:
@@ -172,16 +186,16 @@ def weight_work(
 ) -> GradientWork:
     """Of grad_weight, one part of its sums. knobs: as chosen; tile: positions of a chunk."""
     rows, cols = knobs["weight_m"], knobs["weight_n"]
-    one, taps = products.of(rows, cols, prod(tile)), weights.taps
+    one = products.of(rows, cols * weights.taps, prod(tile), None, weights.window(tile))
     chunks, tiles = weights.chunks(tile), weights.tiles(rows, cols)
     m, (narrow, wide) = weights.merging, _met_by_weights(weights, rows, cols, tile)
-    mte1 = taps * one.b + (1 if one.single else taps) * one.a
+    mte1 = one.a + one.b
     return GradientWork(
         tiles=tiles,
         items=tiles,
-        mmad=taps * one.m,
+        mmad=one.m,
         mte1=mte1,
-        all_mmad=tiles * chunks * taps * one.m,
+        all_mmad=tiles * chunks * one.m,
         all_mte1=tiles * chunks * mte1,
         first=one.first,
         last=one.last,
@@ -194,7 +208,7 @@ def weight_work(
         chunks=chunks,
         step=prod(tile),
         drain=weights.drain_cycles(rows, cols),
-        l0c=taps * up(rows, 16) * up(cols, 16) * 4,
+        l0c=up(rows, 16) * up(cols * weights.taps, 16) * 4,
         l1=weights.room(tile, rows, cols) * rates.itemsize,
     )
 
@@ -203,11 +217,11 @@ def _met_by_weights(weights: Weights, rows: int, cols: int, tile: Tile) -> tuple
     """Positions of both images that tiles of grad_weight load, for all blocks of the other image's channels."""
     g, m = weights.geometry, weights.merging
     down, across = -(-m.narrow // rows), -(-m.wide // cols)
-    narrow = g.axes[0].taps * g.axes[1].taps * weights.tap_blocks * prod(g.narrow_sizes)
+    narrow = g.axes[0].taps * weights.tap_blocks * prod(g.narrow_sizes)
     met = [
         _under(g.axes[0], 1, 0),
-        _under(g.axes[1], tile[1], 0),
-        _under(g.axes[2], tile[2], weights.windows),
+        _under(g.axes[1], tile[1], weights.down if weights.down > 1 else 0),
+        _under(g.axes[2], tile[2], weights.across if weights.windows else 0),
     ]
     images = float(g.batch * m.count)
     return images * narrow * across, images * prod(met) * down

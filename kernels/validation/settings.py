@@ -129,8 +129,8 @@ def measured_time(row: Row, run: Run) -> float:
 def outside_us(row: Row, run: Run) -> float:
     """What the mean core's own time (time=core) leaves out of a run's: before and after the cores, and until it starts.
 
-    The head of a kernel and the code that it fetches are theirs. Coupled cores are counted from the launch on: the profile of
-    a 910A gives 1.3 to 1.9 us for one block, as tasks of A2 take.
+    The head of a kernel and the code that it fetches are theirs. Coupled cores are counted from the launch on: the profile
+    of a 910A gives 1.3 to 1.9 us for one block, as tasks of A2 take.
     """
     product, launch = load_product(row.product), run.launches[0]
     if product.core_model != "split":

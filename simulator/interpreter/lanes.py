@@ -26,6 +26,7 @@ MOVING = (
     "reshape",
     "permute",
     "extract_slice",
+    "img2col",
     "atomic",
 )
 

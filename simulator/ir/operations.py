@@ -47,6 +47,7 @@ COSTS = (
         "arg_reduce",
     ),
     *("scan", "sort", "permute", "slice", "cat", "gather", "extract_slice", "insert_slice", "get_element"),
+    "img2col",
     "custom",
 )
 

@@ -26,7 +26,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     reduce(name) attrs axis
     dot          (M, K) tile, (K, N) tile, accumulator or None, all with a batch axis before or none;
                  attrs precision (ieee, hf32, device), asked (keywords of the kernel about it)
-    extract_slice, insert_slice, get_element
+    extract_slice, insert_slice, get_element, img2col
                  the tile(s), then the offsets that are values; attrs offsets (None for those), sizes, strides
     alloc        an explicit buffer (buffers.py): what it holds before it is written; attrs space, unique
     move(name)   what a buffer holds after a tile was put there (name: copy, bind...); attrs space, offsets: None, or those

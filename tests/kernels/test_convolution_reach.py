@@ -110,12 +110,20 @@ def test_weights_of_many_taps_are_cut_along_them(taps):
 
 
 @pytest.mark.parametrize(
-    ("windows", "transposed"), [(0, False), (1, True), (2, False), (3, True), (5, False)]
+    ("windows", "transposed"),
+    [(0, False), (1, True), (2, False), (3, True), (5, False), (10, False), (10, True)],
 )
 def test_taps_of_a_tile_change_no_value(windows, transposed):
     call = Reach(((3, 1, 2, 2, 1, 1), (4, 1, 5, 3, 2, 2)), batch=2, narrow=3, wide=5, transposed=transposed)
     found = call.check_values(tiling={"weight_taps": windows})
     assert found.tiling["weight_taps"] == windows
+
+
+@pytest.mark.parametrize("windows", [6, 9, 100])
+def test_rows_of_taps_that_do_not_divide_a_kernel_change_no_value(windows):
+    call = Reach(((5, 1, 3, 2, 1, 2), (4, 0, 3, 1, 1, 1)), batch=2, narrow=3, wide=5)
+    found = call.check_values(tiling={"weight_taps": windows})
+    assert found.tiling["weight_taps"] == min(windows, 9)
 
 
 # -- strides -----------------------------------------------------------------------------------------------------------

@@ -118,10 +118,9 @@ def test_what_is_not_simulated_has_a_row_and_a_reason():
     """Measurements of others.csv have a figure, a reason, and no row of the same name that is simulated."""
     rows = read_tables()
     others = [r for r in rows if r.table == "others"]
-    assert len(others) > 90
-    assert (
-        len(others) + sum(r.table == "kernels" for r in rows) > 415
-    )  # what is simulated moves to the other table
+    assert len(others) > 60
+    # what is simulated moves to the other table
+    assert len(others) + sum(r.table == "kernels" for r in rows) > 415
     assert all(r.excluded and r.measured and not r.fitted for r in others)
     found = validate(others)
     assert not found.failed

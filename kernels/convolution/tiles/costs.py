@@ -16,11 +16,14 @@ import numpy as np
 
 from ....simulator.products import Product
 from ....simulator.timing.costs.cube import CubeCosts
+from ....simulator.timing.placement.windows import Window
 from ...operator.layout import even_part, up
 from ..geometry import Geometry, Merging, Phase
+from .sizes import window_shape
 
 NOT_HIDDEN = 0.05  # part of shorter pipes that the longest does not hide
 ITEM_CYCLES = 400  # of starting a tile
+COPIES = 2  # of what is loaded, as usual
 CONGESTION = 1.5  # cores that start apart come together in part: what that adds to reads of the same address
 RELOADED = 1.15  # what short steps and a launch apart from grad_weight add where taps are loaded one by one
 DRAIN_RATE = 100  # bytes per cycle from L0C into memory
@@ -36,7 +39,7 @@ class Rates:
     operand: str
     itemsize: int
     cores: int
-    known: dict[tuple[int, int, int], tuple[float, float, float, bool]] = field(default_factory=dict)
+    known: dict[tuple[Any, ...], tuple[float, float, float]] = field(default_factory=dict)
 
     @cached_property
     def same_address(self) -> float:
@@ -58,17 +61,29 @@ class Rates:
         return self.product.number(key) if self.product.has(key) else 0.0
 
     @cached_property
+    def latency(self) -> float:
+        path = "path.gm_to_l1_nd2nz"
+        late = f"{path}.latency_cycles"
+        return self.product.number(late if self.product.has(late) else f"{path}.fixed_cycles")
+
+    @cached_property
     def c0(self) -> int:
         return 32 // self.itemsize
 
-    def products(self, m: int, n: int, k: int, times: int = 1, kept: bool = False) -> tuple[float, float]:
-        """(cycles of M, of MTE1) for `times` products of one left and as many right operands."""
-        multiply, rows, columns, single = self._product(m, n, k)
-        return times * multiply, times * columns + (1 if kept and single else times) * rows
+    def step(self, loads: float, products: tuple[float, float]) -> float:
+        """Cycles of one step: the pipes side by side, or what a copy takes to be filled and read, if copies are too few."""
+        return max(overlapped(loads, *products), (self.latency + loads + products[1]) / COPIES)
 
-    def _product(self, m: int, n: int, k: int) -> tuple[float, float, float, bool]:
-        """(cycles of M, of loads of either operand, whether one L0 tile holds it) of one product."""
-        found = self.known.get((m, n, k))
+    def products(self, m: int, n: int, k: int, *windows: Window | None) -> tuple[float, float]:
+        """(cycles of M, of MTE1) of one product. windows: how the left and the right operand lie in L1."""
+        multiply, rows, columns = self._product(m, n, k, windows)
+        return multiply, columns + rows
+
+    def _product(
+        self, m: int, n: int, k: int, windows: tuple[Window | None, ...]
+    ) -> tuple[float, float, float]:
+        """(cycles of M, of loads of either operand)."""
+        found = self.known.get((m, n, k, windows))
         if found is None:
             cube, size = self.cube, self.itemsize
             tile = cube.l0_tile(m, n, k, self.operand)
@@ -77,10 +92,10 @@ class Rates:
             each = cube.startup + cube.switch + cube.barrier_cycles(m1, n1)
             multiply = cube.mmad_cycles(m, n, k, self.operand) + parts * each
             rows, columns = (
-                cube.load_cycles(path, x, k1, False) * parts
-                for path, x in ((cube.to_l0a, m1), (cube.to_l0b, n1))
+                cube.load_cycles(path, x, k1, window) * parts
+                for path, x, window in ((cube.to_l0a, m1, windows[0]), (cube.to_l0b, n1, windows[1]))
             )
-            found = self.known[m, n, k] = multiply, rows, columns, parts == 1
+            found = self.known[m, n, k, windows] = multiply, rows, columns
         return found
 
     def loads(self, shares: Sequence[tuple[float, float]], bursts: float) -> float:
@@ -97,19 +112,23 @@ def overlapped(*pipes: float) -> float:
 
 @dataclass(frozen=True)
 class Image:
-    """What grad_input is cut from: channels and the length of their sums, positions of a phase, phases."""
+    """What grad_input is cut from: channels and the length of their sums, positions of a phase, phases.
+
+    matrices: its weights are no blocks, so that taps are multiplied one by one.
+    """
 
     geometry: Geometry
     channels: int
     depth: int
     groups: int
     rows: bool = False
+    matrices: bool = False
 
     @classmethod
-    def of(cls, g: Geometry, m: Merging, rows: bool = False) -> Image:
+    def of(cls, g: Geometry, m: Merging, rows: bool = False, matrices: bool = False) -> Image:
         """rows: it is stored as rows of channels first, whatever its phases are."""
         channels, depth = (m.narrow, m.wide) if g.transposed else (m.wide, m.narrow)
-        return cls(g, channels, depth, m.count, rows)
+        return cls(g, channels, depth, m.count, rows, matrices)
 
     @property
     def channels_last(self) -> bool:
@@ -157,12 +176,20 @@ class Image:
         w = (tile[2] - 1) * self.steps[2] + (across - 1) * apart_w + 1
         return tile[0] * h * w, tile[0] * h
 
-    def elements(self, tile: Tile, rows: int, taps: str) -> int:
-        """Elements of L1 for each channel of a step of the largest phase."""
+    def keeps(self, rows: int, deep: int) -> bool:
+        """Whether all tiles share their weights and one step holds them: they are loaded once."""
+        one = prod(len(axis) for axis in self.phases) == 1 and self.planes[0][0] == 1 and self.groups == 1
+        return one and not self.matrices and self.channels <= rows and self.depth <= deep
+
+    def room(self, tile: Tile, rows: int, taps: str, deep: int, copies: int) -> int:
+        """Elements of L1 for a step of the largest phase with so many copies of what is loaded."""
         if taps == "reload":
-            return rows + up(prod(tile), 16)
-        return max(
-            rows * h * w + up(self.seen(tile, h, w, x, y)[0], 16) for _, h, w, x, y in self.planes if h * w
+            return deep * (rows + up(prod(tile), 16)) * copies
+        weights = 1 if self.keeps(rows, deep) else copies
+        return deep * max(
+            rows * h * w * weights + up(self.seen(tile, h, w, x, y)[0], 16) * copies
+            for _, h, w, x, y in self.planes
+            if h * w
         )
 
     def _sharers(self, rates: Rates, rows: int, tile: Tile, steps: int) -> tuple[float, float]:
@@ -176,9 +203,10 @@ class Image:
         for times, h, w, x, y in self.planes:
             seen, lines = self.seen(tile, h, w, x, y)
             many = self._sharers(rates, rows, tile, max(1, times * steps))
-            shares = (h * w * rows * size, many[0]), (seen * size, many[1])
-            loads = rates.loads(shares, deep // rates.c0 * (h * w + lines))
-            total += times * steps * overlapped(loads, *self._products(rates, rows, tile, deep, h * w))
+            weights = 0 if self.keeps(rows, deep) else h * w
+            shares = (weights * rows * size, many[0]), (seen * size, many[1])
+            loads = rates.loads(shares, deep // rates.c0 * (weights + lines))
+            total += times * steps * rates.step(loads, self._windows(rates, rows, tile, deep, h * w))
         return total
 
     def reload_cycles(self, rates: Rates, rows: int, tile: Tile, deep: int) -> float:
@@ -187,13 +215,27 @@ class Image:
         steps, size = max(1, taps * -(-self.depth // deep)), deep * rates.itemsize
         many = self._sharers(rates, rows, tile, max(1, steps // len(self.planes)))
         shares = (rows * size, many[0]), (prod(tile) * size, many[1])
-        loads = rates.loads(shares, deep // rates.c0 * (1 + tile[0] * tile[1]))
-        return steps * overlapped(loads, *self._products(rates, rows, tile, deep, 1))
+        lines = tile[0] * tile[1] if self.steps[2] == 1 else prod(tile)  # positions with gaps come one by one
+        loads = rates.loads(shares, deep // rates.c0 * (1 + lines))
+        return steps * rates.step(loads, self._products(rates, rows, tile, deep, 0))
 
-    def _products(self, rates: Rates, rows: int, tile: Tile, deep: int, times: int) -> tuple[float, float]:
+    def _windows(self, rates: Rates, rows: int, tile: Tile, deep: int, taps: int) -> tuple[float, float]:
+        """All taps of a plane: side by side in one product, or one by one."""
+        if not self.matrices:
+            return self._products(rates, rows, tile, deep * taps, taps)
+        multiply, load = self._products(rates, rows, tile, deep, taps)
+        return taps * multiply, taps * load
+
+    def _products(self, rates: Rates, rows: int, tile: Tile, deep: int, taps: int) -> tuple[float, float]:
         """Positions are rows of the product where they are rows of what is stored."""
         sides = (prod(tile), rows) if self.channels_last else (rows, prod(tile))
-        return rates.products(*sides, deep, times)
+        return rates.products(*sides, deep, *self.windows(tile, taps))
+
+    def windows(self, tile: Tile, taps: int) -> tuple[Window | None, Window | None]:
+        """How both operands lie in L1 where so many taps of a plane are met: positions as windows, weights as they are."""
+        stride = self.steps[2] if taps else 1
+        window = Window(tile[0] * tile[1], tile[2], stride) if taps > 1 or stride > 1 else None
+        return (window, None) if self.channels_last else (None, window)
 
     def cycles(self, rates: Rates, taps: str, rows: int, tile: Tile, deep: int) -> float:
         """One tile."""
@@ -205,10 +247,10 @@ class Image:
 
 @dataclass(frozen=True)
 class Weights:
-    """What grad_weight is cut from: a tile is taps of a row of (rows, columns) channels, summed over chunks of positions.
+    """What grad_weight is cut from: a tile is taps of (rows, columns) channels, summed over chunks of positions.
 
-    windows: taps of a tile, which are windows of what is loaded of the wide image; 0: one tap, and nothing is loaded between
-    its positions.
+    windows: taps of a tile (see `window_shape`), which are windows of what is loaded of the wide image; 0: one tap, and
+    nothing is loaded between its positions.
     """
 
     geometry: Geometry
@@ -217,38 +259,63 @@ class Weights:
 
     @property
     def taps(self) -> int:
-        """Taps of a tile, each with a sum of its own."""
-        return max(1, self.windows)
+        """Taps of a tile, each with columns of its own."""
+        return self.down * self.across
+
+    @property
+    def down(self) -> int:
+        """Rows of taps of a tile."""
+        return window_shape(self.windows, *(a.taps for a in self.geometry.axes[1:]))[0]
+
+    @property
+    def across(self) -> int:
+        """Taps of a row of a tile."""
+        return window_shape(self.windows, *(a.taps for a in self.geometry.axes[1:]))[1]
 
     @property
     def tap_blocks(self) -> int:
-        """Tiles of a row of taps."""
-        return -(-self.geometry.axes[2].taps // self.taps)
+        """Tiles of a plane of taps."""
+        _, h, w = self.geometry.axes
+        return -(-h.taps // self.down) * -(-w.taps // self.across)
 
     def tiles(self, rows: int, columns: int) -> int:
         g, m = self.geometry, self.merging
-        planes = m.count * g.axes[0].taps * g.axes[1].taps * self.tap_blocks
+        planes = m.count * g.axes[0].taps * self.tap_blocks
         return planes * -(-m.narrow // rows) * -(-m.wide // columns)
 
     def chunks(self, tile: Tile) -> int:
         d, h, w = self.geometry.narrow_sizes
         return -(-self.geometry.batch // tile[0]) * d * -(-h // tile[1]) * -(-w // tile[2])
 
+    def lines(self, tile: Tile) -> int:
+        """Rows of the wide image that a chunk loads."""
+        h = self.geometry.axes[1]
+        down = (tile[1] - 1) * h.stride + (self.down - 1) * h.dilation + 1 if self.down > 1 else tile[1]
+        return tile[0] * down
+
     def seen(self, tile: Tile) -> int:
         w = self.geometry.axes[2]
-        across = (tile[2] - 1) * w.stride + (self.taps - 1) * w.dilation + 1 if self.windows else tile[2]
-        return up(tile[0] * tile[1] * across, 16)
+        across = (tile[2] - 1) * w.stride + (self.across - 1) * w.dilation + 1 if self.windows else tile[2]
+        return up(self.lines(tile) * across, 16)
 
     def chunk_cycles(self, rates: Rates, rows: int, columns: int, tile: Tile) -> float:
         """One chunk of one tile."""
-        taps, size, c0 = self.taps, rates.itemsize, rates.c0
+        size, c0 = rates.itemsize, rates.c0
         positions, seen = up(prod(tile), 16), self.seen(tile)
-        lines = tile[0] * tile[1]
+        lines = self.lines(tile)
         whole = tile[2] == self.geometry.narrow_sizes[2]
         apart = self.geometry.axes[2].stride > 1 and not self.windows
-        bursts = rows / c0 * (tile[0] if whole else lines) + columns / c0 * (prod(tile) if apart else lines)
+        bursts = rows / c0 * (tile[0] if whole else prod(tile[:2]))
+        bursts += columns / c0 * (prod(tile) if apart else lines)
         loads = rates.loads([((positions * rows + seen * columns) * size, 1)], bursts)
-        return overlapped(loads, *rates.products(rows, columns, positions, taps, kept=True))
+        wide = columns * self.taps
+        return overlapped(loads, *rates.products(rows, wide, positions, None, self.window(tile)))
+
+    def window(self, tile: Tile) -> Window | None:
+        """How the positions of a chunk of the wide image lie in L1, if windows are made of them."""
+        stride = self.geometry.axes[2].stride
+        made = self.taps > 1 or (self.windows and stride > 1)
+        return Window(tile[0] * tile[1], tile[2], stride) if made else None
 
     def drain_cycles(self, rows: int, columns: int) -> float:
         """Of the sums of one tile."""

@@ -45,6 +45,23 @@ def load_image(ptr, n, at_d, at_h, at_w, group, first, N, S: tl.constexpr):
 
 
 @sim.jit
+def load_weights_of_taps(ptr, block, cm, first, S: tl.constexpr):
+    """(channels cm, taps x S.bk): the weights of all taps `block` (down, across) side by side, as `img2col` has windows.
+
+    For weights in blocks (S.weight_c0), which lie in L1 as they come. S: `ImageSizes`.
+    """
+    c, lane = tl.arange(0, S.bk // S.weight_c0), tl.arange(0, S.weight_c0)
+    at = block[:, :, None, None, None] * (S.rows * S.cols) + first * S.m + lane[None, None, None, None, :]
+    at += c[None, None, :, None, None] * (S.m * S.weight_c0) + cm[None, None, None, :, None] * S.weight_c0
+    alive = (c < (S.k - first) // S.weight_c0)[None, None, :, None, None]
+    alive = alive & (cm < S.m)[None, None, None, :, None]
+    tile = tl.load(ptr + at, mask=alive, other=0.0)
+    blocks: tl.constexpr = block.shape[0] * block.shape[1] * (S.bk // S.weight_c0)
+    rows = tl.permute(tl.reshape(tile, (1, blocks, cm.shape[0], S.weight_c0)), (0, 2, 1, 3))
+    return tl.reshape(rows, (cm.shape[0], blocks * S.weight_c0))
+
+
+@sim.jit
 def load_weight(ptr, block, cm, first, S: tl.constexpr):
     """(blocks down, blocks across, channels cm, S.bk) of the weights of taps `block` (down, across), from depth `first` on.
 

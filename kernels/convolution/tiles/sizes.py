@@ -28,7 +28,7 @@ class ImageSizes(NamedTuple):
 
     phases, for `image_windows`: of each phase, of D, H, W (position, taps, place of the first, distance, first tap, step):
     window a lies at place + a * distance and meets tap first + a * step. steps: elements of src from position to position;
-    each: positions of out from one of a phase to the next.
+    each: positions of out from one of a phase to the next. kept: one tile of weights is all there is, and stays in L1.
     """
 
     src: Ints
@@ -52,6 +52,7 @@ class ImageSizes(NamedTuple):
     phases: tuple[tuple[Ints, ...], ...] = ()
     steps: Ints = (1, 1, 1)
     each: Ints = (1, 1, 1)
+    kept: bool = False
 
     @property
     def m(self) -> int:
@@ -79,12 +80,17 @@ class ImageSizes(NamedTuple):
         return Loaded(self.src, self.src_pitch, self.k, self.bk, self.c0)
 
 
+def window_shape(windows: int, down: int, across: int) -> tuple[int, int]:
+    """(rows, taps of a row) of a tile of so many taps of a kernel: a part of a row, or as many whole rows as they fill."""
+    return max(1, min(windows // across, down)), max(1, min(windows, across))
+
+
 class WeightSizes(NamedTuple):
     """Of `weight_tiles`: (groups, taps, rows, cols) of the images narrow and wide, each (D, H, W) in rows of its pitch.
 
-    axes as for an image. A tile: ba rows, bb columns; a step: bn images x bh x bw positions. windows: taps of a block of a
-    row of the kernel, windows of one load; 0: one tap, loaded without what lies between its positions. atomic: parts of the
-    sums are added to the result.
+    axes as for an image. A tile: ba rows, bb columns; a step: bn images x bh x bw positions. windows: taps of a tile,
+    windows of one load (see `window_shape`); 0: one tap, loaded without what lies between its positions. atomic: parts of
+    the sums are added to the result.
     """
 
     narrow: Ints
@@ -105,14 +111,29 @@ class WeightSizes(NamedTuple):
     windows: int
 
     @property
-    def taps(self) -> int:
-        """Of a tile."""
-        return self.windows or 1
+    def down(self) -> int:
+        """Rows of taps of a tile."""
+        return window_shape(self.windows, self.axes[1][0], self.axes[2][0])[0]
 
     @property
-    def blocks(self) -> int:
+    def across(self) -> int:
+        """Taps of a row of them."""
+        return window_shape(self.windows, self.axes[1][0], self.axes[2][0])[1]
+
+    @property
+    def taps(self) -> int:
+        """Of a tile."""
+        return self.down * self.across
+
+    @property
+    def blocks_down(self) -> int:
+        """Blocks of rows of taps."""
+        return -(-self.axes[1][0] // self.down)
+
+    @property
+    def blocks_across(self) -> int:
         """Blocks of taps of a row of the kernel."""
-        return -(-self.axes[2][0] // self.taps)
+        return -(-self.axes[2][0] // self.across)
 
     @property
     def of_narrow(self) -> Loaded:

@@ -1,8 +1,10 @@
 # mypy: disable-error-code="no-untyped-def"
 """`image_tiles` with the image read once for all taps of a plane: taps are windows of the tile in L1 (LoadData3D).
 
-A step loads the rows that a tile of positions meets in one plane of depth, borders included, and the weights of that plane's
-taps; each tap is a window of the image on the way from L1 to L0. Phases of a strided gather are unrolled.
+A step loads the rows that a tile of positions meets in one plane of depth, borders included, and the weights of that
+plane's taps. Windows are made of the image on the way from L1 to L0: all taps side by side (`img2col`) where weights
+are blocks, so that few channels fill the Cube's depth; tap by tap where weights are matrices. Weights that all tiles
+share and that one step holds are loaded once. Phases of a strided gather are unrolled.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.language.extra.cann import extension as al
-from .fractal import load_image, load_weight
+from .fractal import load_image, load_weight, load_weights_of_taps
 
 
 @sim.jit
@@ -27,9 +29,25 @@ def sums_start(bias_ptr, c, S: tl.constexpr):
 
 
 @sim.jit
-def phase_sum(acc, src_ptr, w_ptr, N, n, d, h, w, group, cm, start, PHASE: tl.constexpr, S: tl.constexpr):
+def taps_of(PHASE: tl.constexpr, group, plane, S: tl.constexpr):
+    """(down, across): which weights the taps of one plane of a phase meet."""
+    TD: tl.constexpr = PHASE[0]
+    TH: tl.constexpr = PHASE[1]
+    TW: tl.constexpr = PHASE[2]
+    KD: tl.constexpr = S.axes[0][0]
+    KH: tl.constexpr = S.axes[1][0]
+    KW: tl.constexpr = S.axes[2][0]
+    down = (TH[4] + tl.arange(0, TH[1]) * TH[5])[:, None]
+    taps = group * (KD * KH * KW) + down * KW + (TW[4] + tl.arange(0, TW[1]) * TW[5])[None, :]
+    return taps + (TD[4] + plane * TD[5]) * (KH * KW)
+
+
+@sim.jit
+def phase_sum(
+    acc, src_ptr, w_ptr, kept, N, n, d, h, w, group, cm, start, PHASE: tl.constexpr, S: tl.constexpr
+):
     """acc and (S.bm, positions) fp32: channels cm of images n at one phase of positions from (d, h, w) on; transposed if
-    S.channels_last.
+    S.channels_last. kept: the weights, if S.kept.
 
     Sums go round from step `start` on: cores that start apart do not read the same weights at the same time, which L2 serves
     to one after the other.
@@ -39,34 +57,39 @@ def phase_sum(acc, src_ptr, w_ptr, N, n, d, h, w, group, cm, start, PHASE: tl.co
     TW: tl.constexpr = PHASE[2]
     SPAN_H: tl.constexpr = (S.bh - 1) * S.steps[1] + (TH[1] - 1) * TH[3] + 1
     SPAN_W: tl.constexpr = (S.bw - 1) * S.steps[2] + (TW[1] - 1) * TW[3] + 1
-    KD: tl.constexpr = S.axes[0][0]
-    KH: tl.constexpr = S.axes[1][0]
-    KW: tl.constexpr = S.axes[2][0]
     k_blocks = tl.cdiv(S.k, S.bk)
     at_h = h * S.steps[1] + TH[2] + tl.arange(0, SPAN_H)
     at_w = w * S.steps[2] + TW[2] + tl.arange(0, SPAN_W)
-    down = (TH[4] + tl.arange(0, TH[1]) * TH[5])[:, None]
-    taps = group * (KD * KH * KW) + down * KW + (TW[4] + tl.arange(0, TW[1]) * TW[5])[None, :]
     for k in range(TD[1] * k_blocks):
         step = (k + start) % (TD[1] * k_blocks)
         first, plane = step % k_blocks * S.bk, step // k_blocks
         at_d = d * S.steps[0] + TD[2] + plane * TD[3]
         image = load_image(src_ptr, n, at_d, at_h, at_w, group, first, N, S.loaded)
-        block = taps + (TD[4] + plane * TD[5]) * (KH * KW)
-        weight = load_weight(w_ptr, block, cm, first, S)
-        for i in tl.static_range(TH[1]):
-            for j in tl.static_range(TW[1]):
-                place = (0, i * TH[3], j * TW[3], 0)
-                window = al.extract_slice(
-                    image, place, (S.bn, S.bh, S.bw, S.bk), (1, S.steps[1], S.steps[2], 1)
-                )
-                a = al.extract_slice(weight, (i, j, 0, 0), (1, 1, S.bm, S.bk), (1, 1, 1, 1))
-                a = tl.reshape(a, (S.bm, S.bk))
-                rows = tl.reshape(window, (S.positions, S.bk))
-                if S.channels_last:
-                    acc += tl.dot(rows, tl.trans(a))
-                else:
-                    acc += tl.dot(a, tl.trans(rows))
+        block = taps_of(PHASE, group, plane, S)
+        if S.weight_c0:
+            windows = al.img2col(image, (TH[1], TW[1]), (S.steps[1], S.steps[2]), (TH[3], TW[3]))
+            rows = tl.reshape(windows, (S.positions, TH[1] * TW[1] * S.bk))
+            a = kept if S.kept else load_weights_of_taps(w_ptr, block, cm, first, S)
+            acc = add_product(acc, rows, a, S)
+        else:
+            weight = load_weight(w_ptr, block, cm, first, S)
+            for i in tl.static_range(TH[1]):
+                for j in tl.static_range(TW[1]):
+                    place, shape = (0, i * TH[3], j * TW[3], 0), (S.bn, S.bh, S.bw, S.bk)
+                    window = al.extract_slice(image, place, shape, (1, S.steps[1], S.steps[2], 1))
+                    a = al.extract_slice(weight, (i, j, 0, 0), (1, 1, S.bm, S.bk), (1, 1, 1, 1))
+                    rows = tl.reshape(window, (S.positions, S.bk))
+                    acc = add_product(acc, rows, tl.reshape(a, (S.bm, S.bk)), S)
+    return acc
+
+
+@sim.jit
+def add_product(acc, rows, a, S: tl.constexpr):
+    """acc and the product of positions (rows) and weights `a`, whichever are the rows of acc."""
+    if S.channels_last:
+        acc += tl.dot(rows, tl.trans(a))
+    else:
+        acc += tl.dot(a, tl.trans(rows))
     return acc
 
 
@@ -100,6 +123,10 @@ def image_windows(src_ptr, w_ptr, out_ptr, bias_ptr, items, N, S: tl.constexpr):
     m_blocks = tl.cdiv(S.m, S.bm)
     across, down = tl.cdiv(tl.cdiv(S.out[2], S.each[2]), S.bw), tl.cdiv(tl.cdiv(S.out[1], S.each[1]), S.bh)
     deep, batches = tl.cdiv(S.out[0], S.each[0]), tl.cdiv(N, S.bn)
+    kept = 0
+    if S.kept:
+        block = taps_of(S.phases[0], 0, 0, S)
+        kept = load_weights_of_taps(w_ptr, block, tl.arange(0, S.bm), 0, S)
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         cm = item % m_blocks * S.bm + tl.arange(0, S.bm)
         w = item // m_blocks % across * S.bw
@@ -112,7 +139,7 @@ def image_windows(src_ptr, w_ptr, out_ptr, bias_ptr, items, N, S: tl.constexpr):
         for phase in tl.static_range(len(S.phases)):
             PHASE: tl.constexpr = S.phases[phase]
             start = sums_start(bias_ptr, c, S)
-            acc = phase_sum(start, src_ptr, w_ptr, N, n, d, h, w, group, cm, tl.program_id(0), PHASE, S)
+            acc = phase_sum(start, src_ptr, w_ptr, kept, N, n, d, h, w, group, cm, tl.program_id(0), PHASE, S)
             out_h = (h + tl.arange(0, S.bh)) * S.each[1] + PHASE[1][0]
             out_w = (w + tl.arange(0, S.bw)) * S.each[2] + PHASE[2][0]
             put_tile(out_ptr, acc, N, n, d * S.each[0] + PHASE[0][0], out_h, out_w, c, alive, S)

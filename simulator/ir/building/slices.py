@@ -1,12 +1,14 @@
 """Builds slices of tiles with an offset, a size and a stride on each axis, and single elements of tiles.
 
-Sizes and strides are compile-time integers; an offset is one too, or an integer scalar of the program, which may differ
-between programs. A slice outside of its tile is an error: here for constant offsets, while it runs for all others.
+`img2col` makes windows of images side by side, as LoadData3D does. Sizes and strides are compile-time integers; an offset is
+one too, or an integer scalar of the program, which may differ between programs. A slice outside of its tile is an
+error: here for constant offsets, while it runs for all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +94,56 @@ def get_element(b: Builder, src: Value, indices: Any) -> Value:
     ones = (1,) * len(v.shape)
     where = _region(what, v, indices, ones, ones)
     return b.emit_one(what, (v, *where.moving), v.dtype, (), **where.attrs)
+
+
+def _windows(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
+    (n, down, across, wide), taps = op.attrs["sizes"], op.attrs["taps"]
+    programs, images, line, place, channel = x.strides
+    (step_h, step_w), (apart_h, apart_w) = op.attrs["steps"], op.attrs["apart"]
+    shape = x.shape[0], n, down, across, *taps, wide // prod(taps)
+    strides = (
+        *(programs, images, line * step_h, place * step_w),
+        *(line * apart_h, place * apart_w, channel),
+    )
+    seen = np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+    return np.ascontiguousarray(seen).reshape(x.shape[0], n, down, across, wide)
+
+
+@define(Operation("img2col", "copy", _windows, scratch=Scratch.FIRST))
+def img2col(b: Builder, image: Value, taps: Any, steps: Any, apart: Any) -> Value:
+    """(images, rows, columns, taps down x taps across x channels) of (images, rows, columns, channels)."""
+    v = tile(b, "img2col", image)
+    if len(v.shape) != 4:
+        raise KernelError(f"img2col takes (images, rows, columns, channels), got {describe(v)}; reshape it")
+    given = [_two(name, x) for name, x in (("taps", taps), ("steps", steps), ("apart", apart))]
+    counts = [_places(v, axis, *(x[axis] for x in given)) for axis in (0, 1)]
+    if given[0] == given[1] == (1, 1):
+        return v
+    sizes = v.shape[0], *counts, v.shape[3] * prod(given[0])
+    return b.emit_one("img2col", (v,), v.dtype, sizes, sizes=sizes, **dict(zip(NAMES, given, strict=True)))
+
+
+NAMES = "taps", "steps", "apart"
+
+
+def _two(name: str, x: Any) -> tuple[int, int]:
+    good = isinstance(x, tuple | list) and len(x) == 2
+    if not good or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in x):
+        raise KernelError(
+            f"img2col: {name} must be two compile-time integers of at least 1, down and across, got {describe(x)}"
+        )
+    return x[0], x[1]
+
+
+def _places(v: Value, axis: int, taps: int, step: int, apart: int) -> int:
+    """Windows of one axis that lie within the image."""
+    span, size = (taps - 1) * apart + 1, v.shape[1 + axis]
+    if span > size:
+        what = ("rows", "columns")[axis]
+        raise KernelError(
+            f"img2col: a window of {taps} taps {apart} apart spans {span} {what}, the image has {size}; load more of it"
+        )
+    return (size - span) // step + 1
 
 
 class _Where(NamedTuple):

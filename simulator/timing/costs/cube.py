@@ -5,15 +5,26 @@ Cycles of one Mmad = start-up + ceil(m/16) ceil(n/16) ceil(k/k0) (k0 / k per cyc
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ...errors import UsageError
 from ...products import Product
 from ..placement.l0_tiles import L0Tile, check_fits, check_given
 from ..placement.layouts import align
+from ..placement.windows import MORE_TO_L0B, Window
 
 # A window of an image on its way to L0, where the product's file has no figure of LoadData3D: 1.1 times the cycles of a
 # plain load and 32 more (TIK cost model, see the note at path.l1_to_l0a.fixed_cycles).
 LOAD3D_FACTOR, LOAD3D_CYCLES = 1.1, 32.0
 ITEM_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "hf32": 4, "int8": 1}
+
+
+class IntoL0(NamedTuple):
+    """Into L0A or L0B: fixed cycles, bytes per cycle, and what a window takes more (see `Window.slowdown`)."""
+
+    fixed: float
+    rate: float
+    more: int
 
 
 class CubeCosts:
@@ -29,7 +40,7 @@ class CubeCosts:
             product, "cube.drain_cycles", product.number("sync.pipe_barrier_v_cycles")
         )
         self.to_l0a = _path(product, "l1_to_l0a")
-        self.to_l0b = _path(product, "l1_to_l0b")
+        self.to_l0b = _path(product, "l1_to_l0b", MORE_TO_L0B)
         self.loads_3d = product.has("path.l1_to_l0a.load3d_slowdown")
         self.blocks: dict[str, tuple[int, int]] = {}
 
@@ -54,11 +65,11 @@ class CubeCosts:
         k0, per_cycle = self.k_block(operand)
         return -(-m // self.rows) * -(-n // self.columns) * -(-k // k0) * max(1.0, k0 / per_cycle)
 
-    def load_cycles(self, path: tuple[float, float], rows: int, depth_bytes: int, window: bool) -> float:
+    def load_cycles(self, path: IntoL0, rows: int, depth_bytes: int, window: Window | None) -> float:
         """Cycles from L1 to L0A or L0B; a window of an image takes LoadData3D, which `path` may be of already."""
-        fixed, rate = path
-        cycles = align(rows, 16) * depth_bytes / rate
-        extra = window and not self.loads_3d
+        fixed, rate, more = path
+        cycles = align(rows, 16) * depth_bytes / rate * (window.slowdown(more) if window else 1.0)
+        extra = window is not None and not self.loads_3d
         return LOAD3D_CYCLES + LOAD3D_FACTOR * cycles if extra else fixed + cycles
 
     def barrier_cycles(self, m: int, n: int) -> float:
@@ -97,10 +108,10 @@ def _optional(product: Product, key: str, other: float) -> float:
     return product.number(key) if product.has(key) else other
 
 
-def _path(product: Product, name: str) -> tuple[float, float]:
-    """(fixed cycles, bytes per cycle) of a path into L0, as the loads of a product (LoadData3D) take it."""
+def _path(product: Product, name: str, more: int = 0) -> IntoL0:
+    """A path into L0, as the loads of a product (LoadData3D) take it."""
     fixed, rate = (product.number(f"path.{name}.{key}") for key in ("fixed_cycles", "bytes_per_cycle"))
     if product.has(f"path.{name}.load3d_slowdown"):
         rate /= product.number(f"path.{name}.load3d_slowdown")
         fixed = product.number(f"path.{name}.load3d_fixed_cycles")
-    return fixed, rate
+    return IntoL0(fixed, rate, more)

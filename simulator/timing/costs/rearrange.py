@@ -34,6 +34,11 @@ def extract_slice(c: Operands, op: Op) -> Cost:
     return _of_masks(c, op, c.gathered(r))
 
 
+def img2col(c: Operands, op: Op) -> Cost:
+    """Rows of channels are copied, an instruction for each plane of windows."""
+    return rows_copied(c, op.results[0])
+
+
 def insert_slice(c: Operands, op: Op) -> Cost:
     """Rows that lie on blocks are copied; others are spread by a gather and a selection in the rows that they touch."""
     full, sub = op.args[0], op.args[1]

@@ -351,11 +351,11 @@ class LoweringPlan:
 
     def part_of(self, op: Op, first: Sizes, sizes: Sizes) -> Part:
         """The L0 tile of a product that begins at `first` and is so large."""
-        (m, n, k), operand, gathers = sizes, self.operand(op), self.spaces.gathers
+        (m, n, k), operand, window = sizes, self.operand(op), self.spaces.window
         cube, depth = self.cube, align(k * ITEM_BYTES[operand], 32)
         cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
-        a_cycles = cube.load_cycles(cube.to_l0a, m, depth, gathers(op.operand(0)))
-        b_cycles = cube.load_cycles(cube.to_l0b, n, depth, gathers(op.operand(1)))
+        a_cycles = cube.load_cycles(cube.to_l0a, m, depth, window(op.operand(0)))
+        b_cycles = cube.load_cycles(cube.to_l0b, n, depth, window(op.operand(1)))
         return Part(first, sizes, a_cycles, b_cycles, cycles)
 
     def address_cycles(self, op: Op, elements: int) -> float:

@@ -99,7 +99,7 @@ def lengths_of(op: Op) -> Sizes:
 def _load(uses: Uses, v: Value) -> Op | None:
     """The load of an operand, if a mask cuts it and what is cut is 0."""
     op = uses.definitions.of(uses.source(v))
-    if op is None or op.kind != "load" or op.args[1] is None or uses.gathers(v):
+    if op is None or op.kind != "load" or op.args[1] is None or uses.window(v) is not None:
         return None
     return op if op.args[2] is None or _is_zero(uses.definitions, op.operand(2)) else None
 

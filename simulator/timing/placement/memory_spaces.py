@@ -22,7 +22,7 @@ from ...ir.program import Op, Program, Region, Value
 from .accumulator_inits import BIAS, BT, OTHER, ZERO, bias_load, start_of
 from .buffer_spaces import made_in_place
 from .layouts import TILE, Definitions
-from .uses import Uses, is_window
+from .uses import WINDOWS, Uses, is_window
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
 OUT_CASTS = ("fp16", "bf16", "fp32")
@@ -184,7 +184,7 @@ class MemorySpaces(Uses):
 
     def _fold_transposes(self, v: Value) -> None:
         for op, _ in self.users.get(v.id, []):
-            if op.kind in ("permute", "extract_slice") and self.sees_through(op):
+            if op.kind in ("permute", *WINDOWS) and self.sees_through(op):
                 self.of_value[op.results[0].id] = VIEW
                 self.definitions.folded.add(op.results[0].id)
             if self.sees_through(op) and not op.results[0].is_pointer:

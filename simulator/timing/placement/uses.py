@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ...ir.program import Op, Program, Region, Value
 from .layouts import BLOCK_BYTES, VIEWS, Definitions, element_bits
+from .windows import Window, window_of
+
+WINDOWS = ("extract_slice", "img2col")
 
 
 def looks_through(op: Op) -> bool:
@@ -33,21 +36,14 @@ def is_fractal(op: Op) -> bool:
 
 
 def is_window(op: Op) -> bool:
-    """Whether LoadData3D can take a slice: at constant places, and of whole rows of channels (the last axis)."""
+    """Whether LoadData3D can take it: a slice at constant places, of whole rows of channels (the last axis); `img2col`."""
+    if op.kind == "img2col":
+        return True
     if op.kind != "extract_slice" or len(op.args) != 1 or len(op.results[0].shape) < 3:
         return False
     full = op.args[0]
     assert full is not None
     return bool(op.attrs["sizes"][-1] == full.shape[-1])
-
-
-def is_gathered(op: Op) -> bool:
-    """Whether the rows of a slice lie apart in L1, so that it takes LoadData3D; else it is a part of the tile."""
-    full, sizes = op.args[0], op.attrs["sizes"]
-    assert full is not None
-    inner = next((k for k, n in enumerate(sizes) if n > 1), len(sizes))
-    even = op.attrs["strides"][inner : inner + 1] in ((), (1,), [1])
-    return not even or tuple(sizes[inner + 1 :]) != tuple(full.shape[inner + 1 :])
 
 
 class Uses:
@@ -94,7 +90,7 @@ class Uses:
         """`looks_through`, or a window that the path to L0 takes."""
         if op.id in self.written_out:
             return False
-        return looks_through(op) or (op.kind == "extract_slice" and op.results[0].id in self.windows)
+        return looks_through(op) or (op.kind in WINDOWS and op.results[0].id in self.windows)
 
     def source(self, v: Value) -> Value:
         """The value behind views and transposes (the Cube reads either way)."""
@@ -105,15 +101,16 @@ class Uses:
             op = self.definitions.of(v)
         return v
 
-    def gathers(self, v: Value) -> bool:
-        """Whether an operand of a product goes to L0 through LoadData3D."""
+    def window(self, v: Value) -> Window | None:
+        """How the rows of an operand that goes to L0 through LoadData3D lie in L1; None if they are a part of the tile."""
         op = self.definitions.of(v)
         while op is not None and self.sees_through(op):
-            if op.kind == "extract_slice" and is_gathered(op):
-                return True
+            found = window_of(op)
+            if found is not None:
+                return found
             assert op.args[0] is not None
             op = self.definitions.of(op.args[0])
-        return False
+        return None
 
     def products_from(self, v: Value, start: Value) -> list[Value]:
         """The products that make `v` out of `start`, each added to the one before, last first; empty if it is no such.

@@ -124,7 +124,7 @@ def test_every_case_fits_and_a_bias_costs_a_launch():
 
 
 @pytest.mark.drawn(1)
-@pytest.mark.parametrize("case", ["sd-unet-320", "whisper-stem", "c3d"])
+@pytest.mark.parametrize("case", ["hunyuan-patch", "whisper-stem", "c3d"])
 def test_a_bias_of_many_outputs_starts_the_sums_and_saves_time(case):
     """It goes by the bias table, so that the launches are those of rows of channels and none adds it."""
     with sim.device(l2="cold"):

@@ -30,9 +30,23 @@ def insert_slice(b: Builder, ful: Value, sub: Value, offsets: Any, sizes: Any, s
 
 
 @builtin(method=True)
+def img2col(b: Builder, image: Value, taps: Any, steps: Any, apart: Any) -> Value:
+    """Windows of an image side by side, each as a row of a matrix: what LoadData3D makes on the way from L1 to L0.
+
+    image: (images, rows, columns, channels), any type. taps, steps, apart: two compile-time integers each, down and across:
+    taps of a window, elements from window to window, and from tap to tap. Gives (images, windows down, windows across,
+    taps down * taps across * channels) of all windows that lie within the image. As operand of a product it takes no time of
+    its own and no room: the load to L0 reads the image in L1. A window larger than the image is a `CompileError`.
+
+    Triton-Ascend has no such builtin; Ascend C calls it LoadData with LoadData3DParamsV2.
+    """
+    return slices.img2col(b, image, taps, steps, apart)
+
+
+@builtin(method=True)
 def get_element(b: Builder, src: Value, indice: Any) -> Value:
     """The scalar of `src` at `indice`, one integer or integer scalar for each axis. The scalar unit reads it from UB."""
     return slices.get_element(b, src, indice)
 
 
-__all__ = ["extract_slice", "get_element", "insert_slice"]
+__all__ = ["extract_slice", "get_element", "img2col", "insert_slice"]

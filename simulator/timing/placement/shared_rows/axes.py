@@ -163,6 +163,7 @@ RULES: dict[str, Callable[[AxisClasses, Op], None]] = {
     "dot": AxisClasses._dot,
     "reshape": AxisClasses._reshape,
     "gather": AxisClasses._mix,
+    "img2col": AxisClasses._mix,
     "custom": AxisClasses._mix,
     "histogram": AxisClasses._mix,
 }

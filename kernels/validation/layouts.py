@@ -1,0 +1,215 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Changes between ND and the Cube's blocks and fractals (TransData), and transpositions: tiles are turned in UB.
+
+    NC1HWC0      (N, C1, H * W, C0) of NCHW: rows of C0 channels
+    FRACTAL_Z    (C1 * taps, N1, 16, C0) of the weight NCHW, taps = H * W
+    FRACTAL_NZ   (N1, M, C0) of a matrix (M, N)
+
+How the vendor's kernels cut is not published: the fastest of a few sizes of tiles counts, on the row's cores. Elements
+that fill blocks up are written as zeros and not read. The shares of the pipes in the profiles add up to one where tiles
+are turned: these kernels have one buffer (`buffers=1`). Rows of taps, or of an image, that are shorter than a repeat
+are turned block by block, each a turn of a loop: the scalar unit works that long for each (board_micro: 13.2 cycles a
+turn beside vector work).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from ... import simulator as sim
+from ...simulator import language as tl
+from ...simulator.errors import UsageError
+from ...simulator.jit_function import JitFunction
+from ...simulator.products import load_product
+from ...simulator.record.run import Run
+from .registry import Prediction, predicts
+from .settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    fastest,
+    measured_time,
+    note_of,
+    roofline_us,
+    shape_of,
+    tensor,
+)
+from .table import Row
+
+FRACTAL = 16
+BLOCK_BYTES, REPEAT_BYTES = 32, 256
+# What the vendor's Transpose takes before its first element, whatever that is: fitted on msi-alexnet-transpose-3, of 160
+# elements. Its profile has no shares of pipes.
+START_OF_TRANSPOSITION_US = 18.0
+TURN_CYCLES = (
+    13.2  # of the scalar unit in a loop of vector instructions (board_micro, between its sections 4 and 5)
+)
+
+
+@sim.jit
+def image_to_blocks(x_ptr, y_ptr, items, C, P, C0: tl.constexpr, BLOCK: tl.constexpr, BACK: tl.constexpr):
+    """y (N, C1, P, C0) of x (N, C, P), BLOCK places a tile; BACK: x of y."""
+    across, c1s = tl.cdiv(P, BLOCK), tl.cdiv(C, C0)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        p = item % across * BLOCK + tl.arange(0, BLOCK)
+        c1, n = item // across % c1s, item // (across * c1s)
+        c = c1 * C0 + tl.arange(0, C0)
+        rows = x_ptr + (n * C + c)[:, None] * P + p[None, :]
+        blocks = y_ptr + ((n * c1s + c1) * P + p)[:, None] * C0 + tl.arange(0, C0)[None, :]
+        inside = (c < C)[:, None] & (p < P)[None, :]
+        if BACK:
+            tile = tl.load(blocks, mask=(p < P)[:, None], other=0.0)
+            tl.store(rows, tl.trans(tile), mask=inside)
+        else:
+            tl.store(blocks, tl.trans(tl.load(rows, mask=inside, other=0.0)), mask=(p < P)[:, None])
+
+
+@sim.jit
+def weight_to_fractals(
+    x_ptr, y_ptr, items, N, C, TAPS: tl.constexpr, C0: tl.constexpr, BLOCK: tl.constexpr, BACK: tl.constexpr
+):
+    """y (C1, TAPS, N in whole fractals, C0) of x (N, C, TAPS), BLOCK rows of x and C0 channels a tile; BACK: x of y."""
+    padded = tl.cdiv(N, 16) * 16
+    down = tl.cdiv(padded, BLOCK)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        n, c1 = item % down * BLOCK + tl.arange(0, BLOCK), item // down
+        c, taps = c1 * C0 + tl.arange(0, C0), tl.arange(0, TAPS)
+        rows = x_ptr + (n[:, None, None] * C + c[None, :, None]) * TAPS + taps[None, None, :]
+        blocks = y_ptr + ((c1 * TAPS + taps)[:, None, None] * padded + n[None, :, None]) * C0
+        blocks += tl.arange(0, C0)[None, None, :]
+        inside, there = (n < N)[:, None, None] & (c < C)[None, :, None], (n < padded)[None, :, None]
+        if BACK:
+            tile = tl.load(blocks, mask=there, other=0.0)
+            tl.store(rows, tl.permute(tile, (1, 2, 0)), mask=inside)
+        else:
+            tile = tl.load(rows, mask=inside, other=0.0)
+            tl.store(blocks, tl.permute(tile, (2, 0, 1)), mask=there)
+
+
+@sim.jit
+def axes_turned(x_ptr, y_ptr, items, B, C, DOWN: tl.constexpr, ACROSS: tl.constexpr):
+    """y (A, C, B) of x (A, B, C), DOWN x ACROSS elements a tile."""
+    down, across = tl.cdiv(B, DOWN), tl.cdiv(C, ACROSS)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        b = item % down * DOWN + tl.arange(0, DOWN)
+        c = item // down % across * ACROSS + tl.arange(0, ACROSS)
+        a = item // (down * across) * (B * C)
+        inside = (b < B)[:, None] & (c < C)[None, :]
+        tile = tl.load(x_ptr + a + b[:, None] * C + c[None, :], mask=inside)
+        there = (c < C)[:, None] & (b < B)[None, :]
+        tl.store(y_ptr + a + c[:, None] * B + b[None, :], tl.trans(tile), mask=there)
+
+
+@sim.jit
+def matrix_to_fractals(x_ptr, y_ptr, items, M, N, C0: tl.constexpr, BLOCK: tl.constexpr, BACK: tl.constexpr):
+    """y (N1, M, C0) of x (M, N), BLOCK rows of a block of columns a tile, which copies alone move; BACK: x of y."""
+    down = tl.cdiv(M, BLOCK)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        m, n1 = item % down * BLOCK + tl.arange(0, BLOCK), item // down
+        n = n1 * C0 + tl.arange(0, C0)
+        rows = x_ptr + m[:, None] * N + n[None, :]
+        blocks = y_ptr + (n1 * M + m)[:, None] * C0 + tl.arange(0, C0)[None, :]
+        inside, there = (m < M)[:, None] & (n < N)[None, :], (m < M)[:, None]
+        if BACK:
+            tl.store(rows, tl.load(blocks, mask=there, other=0.0), mask=inside)
+        else:
+            tl.store(blocks, tl.load(rows, mask=inside, other=0.0), mask=there)
+
+
+class Change(NamedTuple):
+    """A kernel, the elements of both sides, what else it takes, and blocks that are tried with how many tiles they make.
+
+    turned: rows that are turned in UB block by block, and 32-byte blocks of each.
+    """
+
+    kernel: JitFunction
+    sizes: tuple[int, int]
+    numbers: tuple[int, ...]
+    tried: dict[int, int]
+    turned: tuple[int, int] = (0, 0)
+
+
+LAYOUTS = ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ")
+
+
+@predicts("transdata")
+def _transdata(row: Row) -> Prediction:
+    """shapes: the sizes in ND. to= or from=: the other layout; c0=: channels of a block, else 32 bytes of them."""
+    s, (source, *_) = Settings(row), dtypes_of(row)[0]
+    to, back = s.text("to"), s.text("from")
+    if bool(to) == bool(back) or (to or back) not in LAYOUTS:
+        raise UsageError(
+            f"{row.id}: tiling needs one of to= and from= with {', '.join(LAYOUTS)}; got to={to} from={back}"
+        )
+    c0 = s.number("c0", 32 // BYTES[source])
+    change = _change(row, to or back, c0, BYTES[source])
+    plain, blocks = (tensor(source, n) for n in change.sizes)
+    cores = s.number("cores")
+
+    def work(block: int) -> Run:
+        items = change.tried[block]
+        arguments = plain, blocks, items, *change.numbers
+        grid = (min(items, cores),)
+        return change.kernel.time(grid, *arguments, C0=c0, BACK=bool(back), BLOCK=block)  # type: ignore[no-any-return]
+
+    run, block, count = fastest(row, change.tried, work)
+    rows, each = change.turned
+    moved = sum(change.sizes) * BYTES[source]
+    note = note_of(count, f"tiles of {block}")
+    return Prediction(
+        measured_time(row, run) + turns_us(row, -(-rows // cores) * each), roofline_us(row, moved), note
+    )
+
+
+def _change(row: Row, layout: str, c0: int, size: int) -> Change:
+    shape = shape_of(row)
+    if len(shape) < (2 if layout == "FRACTAL_NZ" else 3):
+        raise UsageError(f"{row.id}: {layout} is of M x N, the others of N x C x H x W; got {row.shapes!r}")
+    n, c, taps = shape[0], shape[1], prod(shape[2:])
+    c1 = -(-c // c0)
+    if layout == "FRACTAL_NZ":
+        tried = {b: -(-n // b) * c1 for b in (128, 256, 512, 1024)}
+        return Change(matrix_to_fractals, (n * c, n * c1 * c0), (n, c), tried)
+    turned = n * c, -(-taps * size // BLOCK_BYTES)
+    if layout == "NC1HWC0":
+        lengths = sorted({min(p, -(-taps // 8) * 8) for p in (128, 256, 512, 768)})
+        tried = {p: n * c1 * -(-taps // p) for p in lengths}
+        sizes, short = (n * c * taps, n * c1 * c0 * taps), taps * size < REPEAT_BYTES
+        return Change(image_to_blocks, sizes, (c, taps), tried, turned if short else (0, 0))
+    whole = -(-n // FRACTAL) * FRACTAL
+    tried = {b: -(-whole // b) * c1 for b in (1, 4, 16, 32, 64)}
+    return Change(weight_to_fractals, (n * c * taps, whole * c1 * c0 * taps), (n, c, taps), tried, turned)
+
+
+def turns_us(row: Row, turns: int) -> float:
+    """Time of the scalar unit for so many turns of a loop of vector instructions on one core."""
+    return load_product(row.product).cycles_to_us(turns * TURN_CYCLES)
+
+
+def sizes_of(row: Row, names: str) -> tuple[int, ...]:
+    """As many sizes as there are names."""
+    shape = shape_of(row)
+    if len(shape) != len(names.split(" x ")):
+        raise UsageError(f"{row.id}: shapes must be {names}; got {row.shapes!r}")
+    return shape
+
+
+@predicts("transpose")
+def _transpose(row: Row) -> Prediction:
+    """shapes: A x B x C, of which A x C x B is made; elements of eight bytes count as two of four."""
+    a, b, c = sizes_of(row, "A x B x C")
+    s, size = Settings(row), BYTES[dtypes_of(row)[0][0]]
+    cores, tensors = s.number("cores"), [tensor("fp32", a * b * c * max(1, size // 4)) for _ in range(2)]
+    pairs = sorted(
+        {(min(d, -(-b // 8) * 8), min(w, -(-c // 8) * 8)) for d in (32, 64, 128) for w in (32, 64, 128)}
+    )
+
+    def work(tile: tuple[int, int]) -> Run:
+        items = a * -(-b // tile[0]) * -(-c // tile[1])
+        grid, blocks = (min(items, cores),), {"DOWN": tile[0], "ACROSS": tile[1]}
+        return axes_turned.time(grid, *tensors, items, b, c, **blocks)  # type: ignore[no-any-return]
+
+    run, tile, count = fastest(row, pairs, work)
+    time = measured_time(row, run) + START_OF_TRANSPOSITION_US
+    return Prediction(time, roofline_us(row, 2 * a * b * c * size), note_of(count, f"tiles of {tile}"))

@@ -1,0 +1,181 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Pools of images in blocks of channels (NC1HWC0), as a tile kernel each.
+
+A core has rows of the pooled image and goes through the taps of its windows: maxima, and which tap is the first that is the
+maximum (the vendor writes that as a mask for each tap, of about half as many bytes). The gradient adds what a tap selects to
+the places that it met, plane by plane. An average over windows of one place is a copy; its gradient too.
+
+How the vendor's kernels cut is not published. In their profiles the scalar unit works for half to four fifths of the time:
+each vector instruction of a row and tap, or of a plane and tap, is a turn of a loop (`turns_us`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ... import simulator as sim
+from ...simulator import language as tl
+from ...simulator.errors import UsageError
+from ...simulator.language.extra.cann import extension as al
+from ...simulator.record.run import Run
+from .layouts import sizes_of, turns_us
+from .registry import Prediction, predicts
+from .settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    fastest,
+    measured_time,
+    note_of,
+    roofline_us,
+    shape_of,
+    tensor,
+)
+from .table import Row
+
+C0 = 16
+# Turns for each row (maximum) or plane (gradient) and tap: the scalar cycles of maxpool-1 and maxpool_grad-1 of AlexNet
+# (0.607 of 165.4 us, 80 rows a core; 0.785 of 106.7 us, 16 planes a core; 9 taps) over those of a turn.
+TURNS_OF_ROW, TURNS_OF_PLANE = 19, 80
+MOST_ROWS = 16
+
+
+@sim.jit
+def maxima(
+    x_ptr, y_ptr, first_ptr, items, W, OW: tl.constexpr, OH, H, K: tl.constexpr, STEP: tl.constexpr,
+    ROWS: tl.constexpr,
+):  # fmt: skip
+    """y (planes, OH, OW, 16) of x (planes, H, W, 16), ROWS rows an item (a divisor of OH): maxima of windows of K x K
+    places, STEP apart. first: the number of the first tap that is the maximum, likewise.
+    """
+    SPAN: tl.constexpr = (OW - 1) * STEP + K
+    DOWN: tl.constexpr = (ROWS - 1) * STEP + K
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        h, w, c = tl.arange(0, DOWN), tl.arange(0, SPAN), tl.arange(0, 16)
+        top = item * ROWS // OH * H + item * ROWS % OH * STEP
+        rows = tl.load(x_ptr + (top + h)[:, None, None] * (W * 16) + w[None, :, None] * 16 + c[None, None, :])
+        most = tl.full((ROWS, OW, 16), float("-inf"), tl.float32)
+        for i in tl.static_range(K):
+            for j in tl.static_range(K):
+                tap = al.extract_slice(rows, (i, j, 0), (ROWS, OW, 16), (STEP, STEP, 1))
+                most = tl.maximum(most, tap)
+        first = tl.zeros((ROWS, OW, 16), tl.float32)
+        for k in tl.static_range(K * K):
+            LAST: tl.constexpr = K * K - 1 - k
+            tap = al.extract_slice(rows, (LAST // K, LAST % K, 0), (ROWS, OW, 16), (STEP, STEP, 1))
+            first = tl.where(tap == most, 1.0 * LAST, first)
+        out = (item * ROWS + tl.arange(0, ROWS))[:, None, None] * (OW * 16)
+        out += tl.arange(0, OW)[None, :, None] * 16 + c[None, None, :]
+        tl.store(y_ptr + out, most)
+        tl.store(first_ptr + out, first.to(tl.float16))
+
+
+@sim.jit
+def maxima_gradient(
+    dy_ptr, first_ptr, dx_ptr, items, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
+    K: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """dx (planes, H, W, 16) of dy and first (planes, OH, OW, 16), see `maxima`; a plane an item."""
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        h, w, c = tl.arange(0, OH), tl.arange(0, OW), tl.arange(0, 16)
+        places = h[:, None, None] * (OW * 16) + w[None, :, None] * 16 + c[None, None, :]
+        dy = tl.load(dy_ptr + item * (OH * OW * 16) + places)
+        first = tl.load(first_ptr + item * (OH * OW * 16) + places).to(tl.float32)
+        dx = tl.zeros((H, W, 16), tl.float32)
+        for i in tl.static_range(K):
+            for j in tl.static_range(K):
+                chosen = tl.where(first == 1.0 * (i * K + j), dy, 0.0)
+                met = al.extract_slice(dx, (i, j, 0), (OH, OW, 16), (STEP, STEP, 1))
+                dx = al.insert_slice(dx, met + chosen, (i, j, 0), (OH, OW, 16), (STEP, STEP, 1))
+        all_h, all_w = tl.arange(0, H), tl.arange(0, W)
+        out = all_h[:, None, None] * (W * 16) + all_w[None, :, None] * 16 + c[None, None, :]
+        tl.store(dx_ptr + item * (H * W * 16) + out, dx)
+
+
+@sim.jit
+def rows_moved(x_ptr, y_ptr, rows, N, BLOCK: tl.constexpr):
+    """Averages over windows of one place: a row of channels at a time."""
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        for s in range(0, N, BLOCK):
+            at = s + tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + row * N + at, mask=at < N)
+            tl.store(y_ptr + row * N + at, x * 1.0, mask=at < N)
+
+
+class PoolSizes(NamedTuple):
+    """images x channels x height x width x taps x stride of a pool; squares of taps, no padding."""
+
+    n: int
+    c: int
+    height: int
+    width: int
+    taps: int
+    stride: int
+
+    @property
+    def planes(self) -> int:
+        return self.n * -(-self.c // C0)
+
+    @property
+    def out(self) -> tuple[int, int]:
+        """Height and width of the pooled image."""
+        h, w = ((x - self.taps) // self.stride + 1 for x in (self.height, self.width))
+        return h, w
+
+
+def _sizes(row: Row) -> PoolSizes:
+    shape = shape_of(row)
+    if len(shape) != len(PoolSizes._fields) or min(shape[2:4]) < shape[4]:
+        fields = " x ".join(PoolSizes._fields)
+        raise UsageError(f"{row.id}: shapes must be {fields}, taps within the image; got {row.shapes!r}")
+    return PoolSizes(*shape)
+
+
+@predicts("maxpool")
+def _maxpool(row: Row) -> Prediction:
+    s, cores = _sizes(row), Settings(row).number("cores")
+    (out_h, out_w), whole = s.out, s.planes * s.height * s.width * C0
+    items, y = s.planes * out_h, s.planes * out_h * out_w * C0
+    tensors = tensor("fp32", whole), tensor("fp32", y), tensor("fp16", y)
+    numbers = {"W": s.width, "OW": out_w, "OH": out_h, "H": s.height, "K": s.taps, "STEP": s.stride}
+
+    def work(rows: int) -> Run:
+        grid = (min(cores, items // rows),)
+        return maxima.time(grid, *tensors, items // rows, **numbers, ROWS=rows)  # type: ignore[no-any-return]
+
+    run, rows, count = fastest(row, [r for r in range(1, MOST_ROWS) if out_h % r == 0], work)
+    time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_ROW)
+    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), note_of(count, f"{rows} rows at a time"))
+
+
+@predicts("maxpool_grad")
+def _maxpool_grad(row: Row) -> Prediction:
+    s, cores = _sizes(row), Settings(row).number("cores")
+    (out_h, out_w), whole = s.out, s.planes * s.height * s.width * C0
+    y = s.planes * out_h * out_w * C0
+    tensors = tensor("fp32", y), tensor("fp16", y), tensor("fp32", whole)
+    numbers = {"H": s.height, "W": s.width, "OH": out_h, "OW": out_w, "K": s.taps, "STEP": s.stride}
+
+    def work(_: None) -> Run:
+        return maxima_gradient.time((min(cores, s.planes),), *tensors, s.planes, **numbers)  # type: ignore[no-any-return]
+
+    run, _, _ = fastest(row, (None,), work)
+    time = measured_time(row, run) + turns_us(row, -(-s.planes // cores) * s.taps**2 * TURNS_OF_PLANE)
+    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), "one plane at a time")
+
+
+@predicts("avgpool", "avgpool_grad")
+def _average(row: Row) -> Prediction:
+    """shapes: places x channels; windows of one place."""
+    rows, n = sizes_of(row, "places x channels")
+    source = dtypes_of(row)[0][0]
+    tensors = tensor(source, rows * n), tensor(source, rows * n)
+
+    def work(_: None) -> Run:
+        grid, block = (min(Settings(row).number("cores"), rows),), min(-(-n // 64) * 64, 8192)
+        return rows_moved.time(grid, *tensors, rows, n, BLOCK=block)  # type: ignore[no-any-return]
+
+    run, _, _ = fastest(row, (None,), work)
+    return Prediction(
+        measured_time(row, run), roofline_us(row, 2 * rows * n * BYTES[source]), "a row at a time"
+    )

@@ -85,8 +85,7 @@ def summed(
         tl.store(out_ptr, tl.sum(total).to(out_ptr.dtype.element_ty))
     else:
         tl.store(part_ptr + core * 8, tl.sum(total))
-        if CORES > 1:
-            al.sync_block_all("all_vector", 0)
+        al.sync_block_all("all_vector", 0)
         if core == 0:
             parts = tl.load(part_ptr + tl.arange(0, CORES * 8))
             tl.store(out_ptr, tl.sum(parts).to(out_ptr.dtype.element_ty))

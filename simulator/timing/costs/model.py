@@ -16,6 +16,7 @@ from ...products import Product
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
+INTEGER_LOOP = "scalar.ub_integer_cycles_per_element"  # in code that is written by hand
 CONFLICT = "per_repeat_conflict"
 WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
 
@@ -89,7 +90,6 @@ class CostModel:
         self.repeat_bytes = product.integer("vector.bytes_per_repeat")
         self.repeat_max = product.integer("vector.repeat_times_max")
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
-        self.scalar_element_cycles = product.number(SCALAR_LOOP)
         self.known_rows: dict[tuple[str, str], InstructionRow] = {}
         self._specials: dict[tuple[str, str], str | None] = {}
 
@@ -208,10 +208,10 @@ class CostModel:
         self.note(f"cast {source} to {target}: no figure is published; costed as {nearest}")
         return self.vector(nearest, "any", elements, max(bits, 32)).assumed()
 
-    def scalar_loop(self, elements: int) -> Cost:
-        """Elements one by one on the scalar unit."""
-        cycles = elements * self.scalar_element_cycles
-        return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (SCALAR_LOOP,)))
+    def scalar_loop(self, elements: int, figure: str = SCALAR_LOOP) -> Cost:
+        """Elements one by one on the scalar unit. figure: of the product, what an element takes."""
+        cycles = elements * self.product.number(figure)
+        return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (figure,)))
 
 
 def _nearest_dtype(dtype: str, have: tuple[str, ...]) -> str:

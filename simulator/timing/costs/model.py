@@ -16,7 +16,7 @@ from ...products import Product
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
-INTEGER_LOOP = "scalar.ub_integer_cycles_per_element"  # in code that is written by hand
+SCALAR_LOOP_BY_HAND = "scalar.by_hand_cycles_per_element"
 CONFLICT = "per_repeat_conflict"
 WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
 
@@ -208,10 +208,11 @@ class CostModel:
         self.note(f"cast {source} to {target}: no figure is published; costed as {nearest}")
         return self.vector(nearest, "any", elements, max(bits, 32)).assumed()
 
-    def scalar_loop(self, elements: int, figure: str = SCALAR_LOOP) -> Cost:
-        """Elements one by one on the scalar unit. figure: of the product, what an element takes."""
-        cycles = elements * self.product.number(figure)
-        return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (figure,)))
+    def scalar_loop(self, elements: int, compiled: bool = True) -> Cost:
+        """Elements one by one on the scalar unit, as the vendor's compiler or the author of a loop moves them."""
+        key = SCALAR_LOOP if compiled else SCALAR_LOOP_BY_HAND
+        cycles = elements * self.product.number(key)
+        return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (key,)))
 
 
 def _nearest_dtype(dtype: str, have: tuple[str, ...]) -> str:

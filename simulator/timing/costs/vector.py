@@ -10,7 +10,7 @@ from ...ir.program import Op, Value
 from ..placement.banks import Banks
 from ..placement.layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, padded_elements
 from . import custom, elementwise, rearrange, reductions
-from .model import INTEGER_LOOP, SCALAR_LOOP, Cost, CostModel
+from .model import Cost, CostModel
 from .operands import Operands, bits_of, compute_type
 
 BLOCKS_A_REPEAT = 8
@@ -32,8 +32,7 @@ class VectorCosts:
 
     def of(self, op: Op) -> Cost:
         if self.why_by_element(op):
-            figure = SCALAR_LOOP if self.compiled else INTEGER_LOOP
-            return self.model.scalar_loop(_elements_one_by_one(op), figure)
+            return self.model.scalar_loop(_elements_one_by_one(op), self.compiled)
         steps = steps_of(op)
         return (
             elementwise.function(self.operands, op, steps)

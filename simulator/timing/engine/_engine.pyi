@@ -22,7 +22,6 @@ def run(
     channels: _Rows,
     capacity: _Floats,
     dispatch: float,
-    start: float,
     core_start: float,
     cross: float,
     issue: float,

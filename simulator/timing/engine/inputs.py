@@ -77,7 +77,7 @@ class Channel:
         return max(Counter(self.resources).values(), default=1)
 
 
-CYCLES = ("dispatch_cycles", "start_cycles", "core_start_cycles", "cross_pipe_cycles", "issue_cycles")
+CYCLES = ("dispatch_cycles", "core_start_cycles", "cross_pipe_cycles", "issue_cycles")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,8 +89,7 @@ class Machine:
         cores: number of cores.
         channels, resources: see there.
         dispatch_cycles: from a core being free to its next program; not charged for a core's first program.
-        start_cycles: what the one that hands out programs takes for each: starts follow each other at least so far apart.
-        core_start_cycles: the same for the first program of each core, which may take longer.
+        core_start_cycles: between the starts of two cores: each begins its first program so much after the one before.
         cross_pipe_cycles: added to a dependency whose two records are on different pipes.
         issue_cycles: time of the scalar stage per hardware instruction.
     """
@@ -100,7 +99,6 @@ class Machine:
     channels: tuple[Channel, ...] = ()
     resources: tuple[Resource, ...] = ()
     dispatch_cycles: float = 0.0
-    start_cycles: float = 0.0
     core_start_cycles: float = 0.0
     cross_pipe_cycles: float = 0.0
     issue_cycles: float = 0.0

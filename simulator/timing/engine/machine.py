@@ -107,7 +107,6 @@ def wire(
         return index.get((unit, name), -1)
 
     cores = product.cube_cores if has_dot else product.vector_cores // (product.aiv_per_aic if both else 1)
-    start = start_cycles(product, cores)
     machine = Machine(
         pipes=pipes,
         cores=cores,
@@ -117,8 +116,7 @@ def wire(
             Resource(name="L2", bytes_per_cycle=product.l2_bytes_per_cycle),
         ),
         dispatch_cycles=product.number("launch.dispatch_cycles_per_program"),
-        start_cycles=start,
-        core_start_cycles=start,
+        core_start_cycles=start_cycles(product, cores),
         cross_pipe_cycles=product.number("sync.set_flag_cycles") + product.number("sync.wait_flag_cycles"),
         issue_cycles=product.number("scalar.issue_cycles_per_instruction"),
     )
@@ -219,7 +217,7 @@ def with_memory_rate(machine: Machine, product: Product, write_share: float) -> 
 
 
 def start_cycles(product: Product, most_cores: int) -> float:
-    """Cycles between the starts of two cores, or programs: the last core starts so much later than the first."""
+    """Cycles between the starts of two cores: the last one starts so much later than the first."""
     one, most = (product.number(f"launch.{n}_overhead_us") for n in ("single_core", "all_cores"))
     return product.us_to_cycles(most - one) / max(1, most_cores - 1)
 

@@ -44,6 +44,13 @@ def test_a_core_is_free_when_the_latency_of_its_last_record_is_over() -> None:
     assert result.programs["start"].tolist() == [0, 100]
 
 
+def test_cores_start_one_after_the_other() -> None:
+    b, programs = lasting(10, 10, 10, 10)
+    result = b.run(machine(cores=3, core_start=4, dispatch=3), programs)
+    assert result.core_cycles.tolist() == [23, 14, 18]
+    assert result.core_dispatch.tolist() == [3, 4, 8]
+
+
 def test_dispatch_is_charged_from_the_second_program_of_a_core_on() -> None:
     b, programs = lasting(10, 10, 10, 10, 10)
     result = b.run(machine(cores=2, dispatch=3), programs)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ascendtile.kernels.validation import Row, predict, read_tables
 from ascendtile.kernels.validation.vector import scans, sums
 from ascendtile.kernels.validation.vector.expressions import BINARY, TERNARY, UNARY
+from ascendtile.simulator.errors import UsageError
 
 ROWS = {r.id: r for r in read_tables()}
 AXES = {
@@ -20,7 +21,10 @@ AXES = {
         "softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "layernorm", "layernorm_grad", "add row",
         "mul columns", "broadcast row", "broadcast columns", "argmax row", "transpose", "rmsnorm",
     ),
-    3: ("reduce_mean middle", "reduce_sum images", "cummax middle", "transpose", "gather", "tile", "rope"),
+    3: (
+        "reduce_mean middle", "reduce_sum images", "cummax middle", "transpose", "gather", "tile", "rope", "slice",
+        "concat", "pad",
+    ),
 }  # fmt: skip
 SIZES = (1, 2, 7, 32, 100, 1000)  # the last one of up to two axes
 OPS = [(op, axes) for axes, ops in AXES.items() for op in ops]
@@ -43,6 +47,8 @@ def test_any_sizes_types_and_cores_have_a_prediction_that_is_more_than_a_launch(
     shapes = [data.draw(st.sampled_from(SIZES[: len(SIZES) - axes // 3])) for _ in range(axes)]
     if op == "rope":
         shapes[-1] *= 2
+    if op in ("slice", "pad"):  # the rows that are longer
+        shapes[-1] += shapes[-2]
     kind = data.draw(st.sampled_from(("fp32", "fp16", "bf16")))
     cores, l2 = data.draw(st.sampled_from((1, 5, 48))), data.draw(st.sampled_from(("cold", "warm")))
     found = predict(row(op, shapes, kind, f"cores={cores} l2={l2}"))
@@ -101,6 +107,11 @@ def test_kernels_with_a_long_start_take_it_on_as_many_cores_as_they_have():
         for n in (1, 8, 48)
     ]
     assert 0.5 < late[0] < late[1] < late[2]
+
+
+def test_one_tensor_is_no_concatenation():
+    with pytest.raises(UsageError, match="concat needs rows x columns of two tensors or more, got '7x5'"):
+        predict(row("concat", (7, 5)))
 
 
 def test_a_row_that_states_its_buffers_keeps_them():

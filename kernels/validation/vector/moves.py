@@ -1,13 +1,11 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Kernels that move elements without arithmetic: transposition, rows picked by index, padding, repetition.
-
-Slices and concatenations are in `row_kernels`.
-"""
+"""Kernels that move elements: slices, concatenations, transpositions, picked rows, padding, repetition."""
 
 from __future__ import annotations
 
 from .... import simulator as sim
 from ....simulator import language as tl
+from ....simulator.errors import UsageError
 from ....simulator.products import load_product
 from ....simulator.record.run import Run
 from ..registry import Prediction, predicts
@@ -31,6 +29,39 @@ BLOCK_BYTES = 32
 SIDES = (16, 64, 128)  # rows of a transposed tile
 MOST_SIDE = 1024
 FAR = 40503  # picked rows lie that many rows apart, which is odd and far
+
+
+@sim.jit
+def copied(x_ptr, y_ptr, row, end, n, before, pitch, PITCH, WIDE: tl.constexpr):
+    """n columns of some rows of x, whose rows are `pitch` apart, to where y, with rows PITCH apart, has `before` others."""
+    for left in range(0, n, WIDE):
+        column = left + tl.arange(0, WIDE)
+        mask = (row < end)[:, None] & (column < n)[None, :]
+        x = tl.load(x_ptr + row[:, None] * pitch + column[None, :], mask=mask)
+        tl.store(y_ptr + row[:, None] * PITCH + before + column[None, :], x, mask=mask)
+
+
+@sim.jit
+def cut_out(x_ptr, y_ptr, rows, n, pitch, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """The first n of the `pitch` elements of each row."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        copied(x_ptr, y_ptr, s + tl.arange(0, ROWS), end, n, 0, pitch, n, WIDE)
+
+
+@sim.jit
+def put_beside(
+    x_ptr, y_ptr, z_ptr, out_ptr, rows, n, NX: tl.constexpr, NY: tl.constexpr, NZ: tl.constexpr,
+    ROWS: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Rows of two or three tensors side by side, n elements in all; NZ 0: there is no third."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        row = s + tl.arange(0, ROWS)
+        copied(x_ptr, out_ptr, row, end, NX, 0, NX, n, NX if NX < WIDE else WIDE)
+        copied(y_ptr, out_ptr, row, end, NY, NX, NY, n, NY if NY < WIDE else WIDE)
+        if NZ > 0:
+            copied(z_ptr, out_ptr, row, end, NZ, NX + NY, NZ, n, NZ if NZ < WIDE else WIDE)
 
 
 @sim.jit
@@ -88,6 +119,26 @@ def repeated(x_ptr, y_ptr, rows, n, TIMES: tl.constexpr, ROWS: tl.constexpr, WID
             x = tl.load(x_ptr + row[:, None] * n + column[None, :], mask=mask)
             for k in range(0, TIMES):
                 tl.store(y_ptr + (row[:, None] * TIMES + k) * n + column[None, :], x, mask=mask)
+
+
+@predicts("slice")
+def _slice(row: Row) -> Prediction:
+    """shapes: rows x columns that stay x columns that were."""
+    (m, n, pitch), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    tensors, moved = (tensor(kind, m * pitch), tensor(kind, m * n)), 2 * m * n * BYTES[kind]
+    return tiled(row, moved, 4 * BYTES[kind], (m, n), cut_out, *tensors, pitch=pitch)
+
+
+@predicts("concat")
+def _concat(row: Row) -> Prediction:
+    """shapes: rows x columns of each tensor; what is beyond the second counts as one."""
+    (m, *widths), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    if len(widths) < 2:
+        raise UsageError(f"{row.id}: concat needs rows x columns of two tensors or more, got {row.shapes!r}")
+    first, second, rest, n = widths[0], widths[1], sum(widths[2:]), sum(widths)
+    tensors = [tensor(kind, m * max(1, k)) for k in (first, second, rest, n)]
+    moved = 2 * m * n * BYTES[kind]
+    return tiled(row, moved, 4 * BYTES[kind], (m, n), put_beside, *tensors, NX=first, NY=second, NZ=rest)
 
 
 @predicts("transpose")

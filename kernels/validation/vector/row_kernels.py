@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Kernels that work row by row: RmsNorm and its gradient, SwiGLU, rows that are cut out or put together."""
+"""Kernels that work row by row: RmsNorm and SwiGLU with their gradients, rotary embeddings."""
 
 from __future__ import annotations
 
@@ -120,36 +120,6 @@ def rotated(
             tl.store(y_ptr + HALF + at, y.to(y_ptr.dtype.element_ty), mask=there)
 
 
-@sim.jit
-def cut_out(x_ptr, y_ptr, rows, wide, N: tl.constexpr, ROWS: tl.constexpr):
-    """The first N of the `wide` elements of each row."""
-    start, end = own_rows(rows)
-    for s in range(start, end, ROWS):
-        row, column = s + tl.arange(0, ROWS), tl.arange(0, N)
-        mask = (row < end)[:, None]
-        x = tl.load(x_ptr + row[:, None] * wide + column[None, :], mask=mask)
-        tl.store(y_ptr + row[:, None] * N + column[None, :], x, mask=mask)
-
-
-@sim.jit
-def put_beside(
-    x_ptr, y_ptr, z_ptr, out_ptr, rows,
-    NX: tl.constexpr, NY: tl.constexpr, NZ: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
-    """Rows of two or three tensors side by side; NZ 0: there is no third."""
-    start, end = own_rows(rows)
-    for s in range(start, end, ROWS):
-        row = s + tl.arange(0, ROWS)
-        mask = (row < end)[:, None]
-        to = out_ptr + row[:, None] * (NX + NY + NZ)
-        x, y = tl.arange(0, NX)[None, :], tl.arange(0, NY)[None, :]
-        tl.store(to + x, tl.load(x_ptr + row[:, None] * NX + x, mask=mask), mask=mask)
-        tl.store(to + NX + y, tl.load(y_ptr + row[:, None] * NY + y, mask=mask), mask=mask)
-        if NZ > 0:
-            z = tl.arange(0, NZ)[None, :]
-            tl.store(to + NX + NY + z, tl.load(z_ptr + row[:, None] * NZ + z, mask=mask), mask=mask)
-
-
 def _tile(row: Row, n: int, live: int) -> tuple[int, int]:
     """Rows and columns of a tile with so many bytes alive for each element, that fill UB as well as they can."""
     room = load_product(row.product).ub_bytes // live
@@ -223,33 +193,9 @@ def _rope(row: Row) -> Prediction:
     return _by_rows(row, moved, most, rotated, *tensors, m, heads, **how)
 
 
-@predicts("slice")
-def _slice(row: Row) -> Prediction:
-    """shapes: rows x columns that stay x columns that were."""
-    (m, n, wide), kind = shape_of(row), dtypes_of(row)[0][0]
-    tensors = tensor(kind, m * wide), tensor(kind, m * n)
-    most = _filling(row, m, n * BYTES[kind])
-    return _by_rows(row, 2 * m * n * BYTES[kind], most, cut_out, *tensors, m, wide, N=n)
-
-
-@predicts("concat")
-def _concat(row: Row) -> Prediction:
-    """shapes: rows x columns of each of two or three tensors."""
-    (m, *widths), kind = shape_of(row), dtypes_of(row)[0][0]
-    width = sum(widths) * BYTES[kind]
-    sizes = dict(zip(("NX", "NY", "NZ"), (*widths, 0), strict=False))
-    tensors = [tensor(kind, m * max(1, n)) for n in (*sizes.values(), sum(widths))]
-    return _by_rows(row, 2 * m * width, _filling(row, m, width), put_beside, *tensors, m, **sizes)
-
-
 def _share(row: Row, m: int) -> int:
     """Rows of a core."""
     return -(-m // Settings(row).number("cores"))
-
-
-def _filling(row: Row, m: int, width: int) -> int:
-    """Rows of `width` bytes of which two copies fill half of UB, of those of a core."""
-    return max(1, min(_share(row, m), load_product(row.product).ub_bytes // (4 * width)))
 
 
 def _by_rows(row: Row, moved: int, most: int, kernel: JitFunction, *arguments: Any, **how: Any) -> Prediction:

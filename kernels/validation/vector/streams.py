@@ -97,7 +97,7 @@ def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: t
 
 
 LARGEST = 16384  # elements of a block
-WITHOUT_INPUT = ("memset", "fill", "range")
+WITHOUT_INPUT = ("memset", "fill", "broadcast", "range")  # broadcast: of one number
 
 
 def tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run, str]:

@@ -207,10 +207,11 @@ def with_memory_rate(machine: Machine, product: Product, write_share: float, par
 
     part: of that rate, what is left for the transfers of the launch.
 
-    Reads or writes alone reach one part of the peak, reads and writes in turn less: the bus has to turn around. Between
-    alone and one write (or read) in five the part falls evenly.
+    Reads alone reach one part of the peak, writes alone another, reads and writes in turn less: the bus has to turn around.
+    Between alone and one write (or read) in five the part falls evenly.
     """
-    alone, mixed = (product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
+    most = "write" if write_share > 0.5 else "read"
+    alone, mixed = (product.number(f"memory.{n}_efficiency") for n in (most, "mixed"))
     iterations = min(1.0, 5.0 * min(write_share, 1.0 - write_share))
     reached = product.hbm_bytes_per_cycle * (alone + (mixed - alone) * iterations)
     hbm = replace(machine.resources[HBM], bytes_per_cycle=reached * part)

@@ -15,7 +15,7 @@ from ascendtile.simulator.timing.costs.compiled_reductions import rows_reduced
 from ascendtile.simulator.timing.costs.model import Cost, CostModel
 
 MODEL = CostModel(sim.load_product("ascend910b3"))
-SCALAR = MODEL.scalar_element_cycles
+SCALAR = MODEL.scalar_loop(1).occupancy
 LANES = {"fp32": 64, "fp16": 128, "int32": 64}
 FLOATS = st.sampled_from(("fp32", "fp16"))
 

@@ -307,3 +307,12 @@ def test_a_number_is_one_block_in_compiled_code_and_a_tile_by_hand(
         assert found == pytest.approx(cycles(on("fp32", "compares") + made + on("fp32", "select")) - late)
     else:
         assert found == pytest.approx(cycles(made + on("fp32", "div")))
+
+
+@pytest.mark.parametrize("author", ["ascendc", "triton-ascend"])
+def test_integers_of_64_bits_take_the_scalar_unit_less_time_by_hand_than_as_compiled(author: str) -> None:
+    with sim.device(compiler=author):
+        run = launch("+", "int64")
+    figure = "by_hand" if author == "ascendc" else "ub_half_add"
+    busy = N * P.number(f"scalar.{figure}_cycles_per_element")
+    assert busy <= run.pipes["AIV.S"].busy_cycles < 1.2 * busy + 100

@@ -14,11 +14,11 @@ and is named in `registry.TOPICS`. `validate()` runs the rows; `ascendtile valid
 
 from .registry import Prediction, predict, predicts
 from .table import Row, read_table, read_tables
-from .validating import CASES, Group, RankingCase, Result, Summary, Validation, summarise, validate
+from .validating import CASES, Group, RankingCase, Result, Summary, Validation, rows_of, summarise, validate
 
 __all__ = [
-    "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "predict",
-    "predicts", "read_table", "read_tables", "summarise", "validate",
+    "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "predict", "predicts",
+    "read_table", "read_tables", "rows_of", "summarise", "validate",
 ]  # fmt: skip
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.products import Product
 
 from .table import Row
 
@@ -59,8 +60,14 @@ def predictors() -> dict[str, Predictor]:
     return dict(_predictors)
 
 
-def predict(row: Row) -> Prediction:
-    """The prediction of one row. Raises UsageError if nothing predicts its op, or the row makes no sense to it."""
+def predict(row: Row, product: Product | None = None) -> Prediction:
+    """The prediction of one row. Raises UsageError if nothing predicts its op, or the row makes no sense to it.
+
+    product: in place of the one that the row names, such as one with changed figures. Predictors hand what a row has there
+    to `load_product` or `device`, which take either.
+    """
+    if product is not None:
+        row = replace(row, product=product)  # type: ignore[arg-type]
     known = predictors()
     if row.op not in known:
         raise UsageError(

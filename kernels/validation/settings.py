@@ -10,6 +10,7 @@ from ascendtile.simulator import Product, Shape, device, load_product, shape
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.record.run import Run
 
+from .choices import keep, kept
 from .table import Row
 
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
@@ -137,14 +138,16 @@ Choice = TypeVar("Choice")
 
 
 def fastest(row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run]) -> tuple[Run, Choice, int]:
-    """The fastest run, what was chosen for it, and of how many; those that do not fit in a buffer do not count.
+    """The fastest run, what was chosen for it, and of how many; those that do not fit in a buffer do not count. Inside of
+    `choices.keeping()` the one that was the fastest the first time.
 
     Raises BufferOverflowError, of the last one, if none fits.
     """
     found: list[tuple[Run, Choice]] = []
     overflow: BufferOverflowError | None = None
+    tried = list(choices)
     with device(**Settings(row).device_options()):
-        for choice in choices:
+        for choice in kept(row.id, tried):
             try:
                 found.append((work(choice), choice))
             except BufferOverflowError as e:
@@ -152,6 +155,7 @@ def fastest(row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run]) 
     if not found:
         raise overflow or ValueError(f"{row.id}: nothing to try")
     run, choice = min(found, key=lambda x: x[0].time_us)
+    keep(row.id, tried, choice)
     return run, choice, len(found)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from .device_checks import RELEASES, check_options
 from .errors import UsageError
+from .l2_state import LOOP, REPLACED, L2State
 from .precision.numeric_switches import check_numerics
 from .products import Product, load_product
 
@@ -37,9 +38,11 @@ class Device:
     (UB) or "no-limit" (`limit_auto_multi_buffer_buffer`). single_in: buffers in which nothing has, of "UB", "L1" and "L0C"
     (`disable_multi_buffer_on_ub` and its like).
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
-    warm_l2: whether the arguments, or those named, are in L2 when a kernel starts (as far as they fit), as in a loop that
-    repeats it or right after the kernel that made them; otherwise all come from memory.
-    changed_l2: part of L2, 0 to 1, that is full of what earlier kernels wrote and has to go to memory first.
+    l2: what is in L2 when a kernel, or an operator of several, starts: "loop" (what the same left when it was launched
+    before), "cold" (nothing) or "warm" (the arguments, as far as they fit, and nothing to write back); or by tensor
+    argument, {"x": "warm"}, where the others are as in a loop. See `l2_state.py`.
+    cold_code: whether another kernel ran before, as in the profile of a network, so that each core fetches the kernel's code
+    first (`launch.cold_code_us_per_core`); otherwise the kernel is launched again and again.
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there
     is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop: iterations that
@@ -54,9 +57,10 @@ class Device:
     numerics: choices that differ from the product's or the usual ones, see `simulator/precision/numeric_switches.py`.
     atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
-    explain: whether a launch is timed again and again to say how sure its time is and what holds it up: with every figure at
-    the fast and at the slow end of what was published, with one limit lifted at a time, and with one knob changed.
-    details: False leaves out of a launch what only pages about it show, for sweeps: costs by line, roofs and grades.
+    explain: whether a launch is timed again and again to say what holds its time up: with one limit lifted at a time, and
+    with one knob changed.
+    details: False leaves out of a launch what only pages about it show, for sweeps: costs by line, roofs, grades, and what
+    measured times lie between.
     timeline: instructions kept in the record. step_limit: loop iterations after which a kernel counts as endless.
     """
 
@@ -76,8 +80,8 @@ class Device:
     timeline: int = 20_000
     step_limit: int = 1_000_000
     l0_tile: tuple[int, int, int] | None = None
-    warm_l2: bool | tuple[str, ...] = False
-    changed_l2: float = 0.0
+    l2: str | Mapping[str, str] | L2State = LOOP
+    cold_code: bool = False
     banks_apart: bool = False
     unit_flag: bool = False
     workspace_copies: int | None = None
@@ -156,6 +160,8 @@ def device(
     overrides = options.pop("overrides", None)
     unknown = set(options) - set(Device.__dataclass_fields__)
     if unknown:
+        for name in unknown & set(REPLACED):
+            raise UsageError(f"the device option {name} is gone; give {REPLACED[name]}")
         known = ", ".join(Device.__dataclass_fields__)
         raise UsageError(f"unknown device option {sorted(unknown)[0]!r}; known are {known}, overrides")
     chosen = load_product(product or base.product, overrides=overrides or {})

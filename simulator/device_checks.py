@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import UsageError
+from .l2_state import RULE, is_l2
 
 ACCUMULATE = ("exact", "blas")
 HF32_ROUNDS = ("RINT", "ROUND", "RNZ")
@@ -15,14 +16,6 @@ MOST_COPIES = 16
 
 def _integer(x: Any, low: int, high: float = math.inf) -> bool:
     return isinstance(x, int) and not isinstance(x, bool) and low <= x <= high
-
-
-def _names(x: Any) -> bool:
-    return isinstance(x, bool) or (isinstance(x, tuple | list) and all(isinstance(n, str) for n in x))
-
-
-def _part(x: Any) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and 0 <= x <= 1
 
 
 def _base_tile(x: Any) -> bool:
@@ -61,13 +54,13 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "local_copies_only": (lambda x: isinstance(x, bool), "True or False"),
     "explain": (lambda x: isinstance(x, bool), "True or False"),
     "details": (lambda x: isinstance(x, bool), "True or False"),
+    "cold_code": (lambda x: isinstance(x, bool), "True or False"),
     "banks_apart": (lambda x: isinstance(x, bool), "True or False"),
     "unit_flag": (lambda x: isinstance(x, bool), "True or False"),
     "timeline": (lambda x: _integer(x, 0), "a number of instructions from 0"),
     "step_limit": (lambda x: _integer(x, 1), "a number of iterations from 1"),
     "l0_tile": (_base_tile, "None, or baseM, baseN and baseK: three integers from 1, such as (128, 256, 64)"),
-    "warm_l2": (_names, "True, False or a tuple of argument names"),
-    "changed_l2": (_part, "a part of L2 from 0 to 1"),
+    "l2": (is_l2, RULE),
     "accumulate": (lambda x: x in ACCUMULATE, f"one of {', '.join(ACCUMULATE)}"),
     "hf32_round": (lambda x: x in HF32_ROUNDS, f"one of {', '.join(HF32_ROUNDS)}"),
     "atomic_seed": (

@@ -27,10 +27,9 @@ from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_sizes
 from .launch_cache import key_of, recall, remember
 from .numerics import numerics, options
-from .observers import announce, is_quiet
+from .observers import announce, announce_time, is_quiet
 from .precision import dtypes as ty
 from .precision.dtypes import DType
-from .products.variants import fast_end, slow_end
 from .record.later import but
 from .record.run import Launch, Run
 from .timing.ub_bits import tell_ub_bits
@@ -134,6 +133,12 @@ def place(call: Call) -> None:
 
 def timed(call: Call) -> tuple[Launch, bool]:
     """Time of a launch, and whether its values had to be computed for it."""
+    found = _timed(call)
+    announce_time(found[0])
+    return found
+
+
+def _timed(call: Call) -> tuple[Launch, bool]:
     from .timing.estimate import estimate, estimate_with_values
 
     key = key_of(call)
@@ -142,7 +147,7 @@ def timed(call: Call) -> tuple[Launch, bool]:
         return known, False
     try:
         with uncollected():
-            launch = with_interval(call, estimate(call))
+            launch = with_freed(call, estimate(call))
         remember(key, call, launch)
         return launch, False
     except DataDependentError as e:
@@ -152,21 +157,13 @@ def timed(call: Call) -> tuple[Launch, bool]:
     return estimate_with_values(call, lambda part: NumpyBackend(part, call.grid, how)), True
 
 
-def with_interval(call: Call, launch: Launch) -> Launch:
-    """The launch with the times that the ends of the published figures give; they enclose its own."""
+def with_freed(call: Call, launch: Launch) -> Launch:
+    """The launch with what single changes would free in its buffers, where it is to be explained."""
     if not call.device.explain:
         return launch
-    from .timing.estimate import estimate
-    from .timing.freeing import with_freed
+    from .timing import freeing
 
-    times = [launch.time_us]
-    for end in (fast_end, slow_end):
-        device = replace(
-            call.device, product=end(call.device.product), timeline=0, explain=False, details=False
-        )
-        times.append(estimate(replace(call, device=device)).time_us)
-    buffers = with_freed(call, launch.buffers)
-    return but(launch, low_us=min(times), high_us=max(times), buffers=buffers)
+    return but(launch, buffers=freeing.with_freed(call, launch.buffers))
 
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .device import TRITON_ASCEND, USUAL_RELEASE, Device
 from .errors import UsageError
+from .l2_state import told
 from .precision.numeric_switches import FIXED, OF_PRODUCT, SWITCHES
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
@@ -96,7 +97,16 @@ def _fp16_accumulator(device: Device) -> bool:
 
 
 # Fields of a device that are told in their own words, or that neither times nor values depend on.
-_TOLD = {"product", "compiler", "compiler_version", "multibuffer", "cube_math_type", "accumulate", "numerics"}
+_TOLD = {
+    "product",
+    "compiler",
+    "compiler_version",
+    "multibuffer",
+    "cube_math_type",
+    "accumulate",
+    "numerics",
+    "l2",
+}
 _TOLD |= {"hf32_round", "atomic_seed", "values", "time", "explain", "details", "timeline", "step_limit"}
 
 
@@ -114,6 +124,7 @@ def options(device: Device) -> dict[str, Any]:
         "multibuffer": device.multibuffer,
         "cube_math_type": device.cube_math_type,
         "accumulate": device.accumulate,
+        "l2": told(device.l2),
         **stated(device),
         "atomic_order": _atomic_order(device.atomic_seed),
         **_unusual(device),

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .record.run import Run
+    from .record.run import Launch, Run
 
 # Of the process, not of a context: autograd and a script's own threads launch kernels, too.
 _watchers: list[Callable[[Run], None]] = []
+_timers: list[Callable[[Launch], None]] = []
 _quiet: list[None] = []
 
 
@@ -25,6 +26,16 @@ def watch(tell: Callable[[Run], None]) -> Iterator[None]:
         yield
     finally:
         _watchers.remove(tell)
+
+
+@contextmanager
+def watch_times(tell: Callable[[Launch], None]) -> Iterator[None]:
+    """Call `tell(launch)` whenever the time of a launch is made inside of the block, also quietly."""
+    _timers.append(tell)
+    try:
+        yield
+    finally:
+        _timers.remove(tell)
 
 
 @contextmanager
@@ -40,6 +51,12 @@ def quietly() -> Iterator[None]:
 def is_quiet() -> bool:
     """Whether launches are not reported."""
     return bool(_quiet)
+
+
+def announce_time(launch: Launch) -> None:
+    """Tell who asked for times."""
+    for tell in tuple(_timers):
+        tell(launch)
 
 
 def announce(run: Run) -> None:

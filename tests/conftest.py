@@ -7,10 +7,13 @@ examples, the same ones again in every run.
 
 import gc
 from collections import defaultdict
+from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
 from hypothesis import settings
+
+import ascendtile.simulator as sim
 
 # No example is judged by how long it takes: on a busy machine any of them may take seconds. They are the same in every run:
 # a commit is not to fail by chance.
@@ -60,3 +63,10 @@ def pytest_runtest_setup(item):
     for mark in item.iter_markers("extra"):
         for module in mark.args:
             pytest.importorskip(module, reason=f"no {module}, which comes with an extra: see tests/README.md")
+
+
+@pytest.fixture(scope="module")
+def cold_l2() -> Iterator[None]:
+    """Nothing in L2 when a launch starts, for laws of what then comes from memory."""
+    with sim.device(l2="cold"):
+        yield

@@ -14,7 +14,8 @@ from ..simulator.products import Product, load_product
 OWN = ("product", "cube_math_type", "values", "time", "explain", "details", "timeline")
 # Options with which a kernel is not faster than without: the closed forms hold below its time as they are.
 BOUNDS_HOLD = (
-    "changed_l2",
+    "l2",
+    "cold_code",
     "step_limit",
     "accumulate",
     "hf32_round",

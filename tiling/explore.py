@@ -75,7 +75,7 @@ def explore(
     `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also
     "multibuffer", "compiler" and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring
     their own. A `Space` brings its rules along.
-    Without product, the device in force is explored on; its options (compiler, warm_l2, ...) hold in any case.
+    Without product, the device in force is explored on; its options (compiler, l2, ...) hold in any case.
     cube_math_type: without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
     constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
     over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at

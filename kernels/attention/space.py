@@ -201,7 +201,7 @@ class AttentionBound:
         used = min(cores, blocks)
         whole, total = launch.steps(self.heads, sides, self.causal)
         most = total / used if self.causal else max(total / used, whole * (-(-blocks // used)))
-        overhead = overheads_us(self.product, np.array([used]), self.product.cube_cores)[0]
+        overhead = overheads_us(self.product, np.array([used]))[0]
         return float(most * self.step(launch, sides) / self.product.us_to_cycles(1.0) + overhead)
 
     def step(self, launch: AttentionLaunch, sides: Sides) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...simulator.products import Product
 from ...simulator.timing.costs.model import CostModel
-from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
+from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, start_cycles, wire
 from ..operator.tensors import Tensors, dtype_of
 
 LINE = 128  # bytes of a request to memory, by which first touches are counted
@@ -80,18 +80,17 @@ class VectorRates:
 
     def us(self, cycles: Array, moved: Array, cores: Array) -> np.ndarray:
         """Time of a launch of so many cores that reads so many bytes from memory and takes so long on one core."""
-        shared = moved / memory_rate(self.product) + self.write_latency
+        shared = missed(moved, self.product) / memory_rate(self.product) + self.write_latency
         us = np.maximum(cycles, shared) / self.product.us_to_cycles(1.0) + self.launch_us(cores)
         return np.asarray(us)
 
     def launch_us(self, cores: Array) -> np.ndarray:
-        return overheads_us(self.product, cores, self.product.vector_cores)
+        return overheads_us(self.product, cores)
 
 
-def overheads_us(product: Product, cores: Array, most: int) -> np.ndarray:
-    """Launch overheads in us of so many of `most` cores."""
-    table = np.array([launch_overhead_us(product, c, most) for c in range(most + 1)])
-    return np.asarray(table[np.minimum(np.asarray(cores, np.int64), most)])
+def overheads_us(product: Product, cores: Array) -> np.ndarray:
+    """Least launch overheads in us, of launches on so many cores: those that start first are at work while others start."""
+    return np.full(np.shape(cores), launch_overhead_us(product))
 
 
 def last_part(length: Array, step: Array) -> np.ndarray:
@@ -107,7 +106,8 @@ def core_counts(tensors: Tensors, product: Product, parts: tuple[int, ...] = (1,
     most = product.vector_cores
     size = sum(x.size * dtype_of(x).itemsize for x in tensors.values())
     reading = size / memory_rate(product) / product.us_to_cycles(1.0)
-    if reading > LONG * launch_overhead_us(product, most, most):
+    starting = start_cycles(product, most) * (most - 1) / product.us_to_cycles(1.0)
+    if reading > LONG * (launch_overhead_us(product) + starting):
         return (most,)
     return tuple(dict.fromkeys(max(1, most // d) for d in parts))
 
@@ -116,6 +116,11 @@ def memory_rate(product: Product) -> float:
     """Bytes per cycle that memory reaches at most; what is written stays in L2 and need not wait for it."""
     best = max(product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
     return product.hbm_bytes_per_cycle * best
+
+
+def missed(moved: Array, product: Product) -> np.ndarray:
+    """Least bytes that memory gives of so many different ones that are read: L2 may be full of them when a launch starts."""
+    return np.maximum(0.0, np.asarray(moved) - product.number("l2.size"))
 
 
 def touched(run: Array) -> Array:
@@ -138,7 +143,7 @@ def outputs_us(op_outputs: Mapping[str, Any], tensors: Tensors, product: Product
     most = max(product.vector_cores, product.cube_cores)
     per_us = product.us_to_cycles(1.0)
     cores = np.arange(1, most + 1)
-    launch = overheads_us(product, cores, most)
+    launch = overheads_us(product, cores)
     writing = np.maximum(size / product.l2_bytes_per_cycle, size / (cores * rate)) / per_us
     return float((launch + writing).min())
 

@@ -195,9 +195,7 @@ class Bounds:
         """The launches of products: one for both gradients, or one for each."""
         wants = self.call.wants
         if self.vendor:
-            return np.full(
-                self.points.count, float(overheads_us(self.product, 1, self.machine.cores)) * sum(wants[:2])
-            )
+            return np.full(self.points.count, float(overheads_us(self.product, 1)) * sum(wants[:2]))
         nothing = np.zeros(self.points.count)
         image = self.image["items"] if wants[0] else nothing.astype(np.int64)
         joint = (self.points.of["launches"] != "apart") & ~self.image["reload"] & wants[0] & wants[1]
@@ -241,9 +239,7 @@ class Bounds:
                 moved / self.product.l2_bytes_per_cycle,
             ]
         )
-        return np.asarray(
-            cycles / self.product.us_to_cycles(1.0) + overheads_us(self.product, cores, self.machine.cores)
-        )
+        return np.asarray(cycles / self.product.us_to_cycles(1.0) + overheads_us(self.product, cores))
 
     @cached_property
     def is_whole(self) -> np.ndarray:

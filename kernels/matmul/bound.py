@@ -29,11 +29,11 @@ from ...simulator.precision.cube_math import resolve_matmul
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
-from ...simulator.timing.placement.layouts import align
-from ..bounds.vector import LINE, memory_rate, overheads_us
+from ...simulator.timing.lowering.context import PathRates
+from ...simulator.timing.placement.layouts import FRACTAL, align
+from ..bounds.vector import LINE, memory_rate, missed, overheads_us
 from ..operator.layout import up
 from ..operator.tensors import Columns, Tensors, dtype_of, element_type
-from ..shared.casts import CAST_BLOCK
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
 
@@ -74,7 +74,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 def _product_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     launch = _Launch(tensors, product, mode, points)
     cycles = np.maximum.reduce([launch.core(), *launch.all_cores()])
-    overhead = overheads_us(product, launch.cores, launch.machine.cores)
+    overhead = overheads_us(product, launch.cores)
     return np.asarray(cycles / product.us_to_cycles(1.0) + overhead)
 
 
@@ -111,7 +111,9 @@ class _Launch:
         found = late if self.product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles"
         p, x = self.parts, self.cross
         self.latency = self.product.number(found)
-        self.store = store_cycles(self.product, self.tiles.rows * self.tiles.columns * self.tiles.written)
+        t = self.tiles
+        turned = np.where(t.columns > FRACTAL, t.rows, 0)
+        self.store = store_cycles(self.product, t.rows * t.columns * t.written, turned)
         # both operands are there, the first part is in L0
         self.first = self.latency + x + p["first_a"] + p["first_b"]
         self.after = self.first + x + np.maximum(p["rest"] + p["last_mmad"], p["mmad"]) + x + self.store
@@ -150,7 +152,7 @@ class _Launch:
         return (
             (loaded + stored) / product.l2_bytes_per_cycle,
             loaded / product.l2_bytes_per_cycle + self.tail,
-            once / memory_rate(product) + self.tail,
+            missed(once, product) / memory_rate(product) + self.tail,
             loaded / self.cores / self.rate + self.tail,
         )
 
@@ -162,18 +164,17 @@ def _others_us(tensors: Tensors, product: Product, mode: str, points: Columns) -
     flight = product.number("path.gm_to_ub.fixed_cycles") + product.number("path.ub_to_gm.fixed_cycles")
     vectors = product.vector_cores
     columns = min(SUM_COLUMNS, up(-(-elements // vectors), REPEAT))
-    used = min(vectors, -(-elements // columns))
     touched = 1.0 if elements * 4 % LINE == 0 and columns * 4 % LINE == 0 else SHARED * columns * 4 / LINE
     moved = split * min(1.0, touched) * 4 * elements
-    cycles = moved / memory_rate(product) + flight
-    summing = cycles / product.us_to_cycles(1.0) + launch_overhead_us(product, used, vectors)
+    cycles = missed(moved, product) / memory_rate(product) + flight
+    summing = cycles / product.us_to_cycles(1.0) + launch_overhead_us(product)
     casts = 0.0
     for n in ("a", "b"):
         x = tensors[n]
         if dtype_of(x).itemsize != size:
-            programs = min(vectors, -(-x.size // min(CAST_BLOCK, up(x.size, 16))))
-            cycles_read = x.size * dtype_of(x).itemsize * SHARED / memory_rate(product) + flight
-            casts += cycles_read / product.us_to_cycles(1.0) + launch_overhead_us(product, programs, vectors)
+            least = missed(x.size * dtype_of(x).itemsize * SHARED, product)
+            cycles_read = float(least) / memory_rate(product) + flight
+            casts += cycles_read / product.us_to_cycles(1.0) + launch_overhead_us(product)
     return np.where(split > 1, summing, 0.0) + casts
 
 
@@ -221,13 +222,16 @@ def mmad_cycles(cube: CubeCosts, cut: Iterable[tuple[int, int, int]], operand: s
     return [start + cube.mmad_cycles(*p, operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
 
 
-def store_cycles(product: Product, size: Array) -> Array:
-    """A tile from L0C to memory; 0 where it goes through UB, for which the core has no pipe of its own."""
+def store_cycles(product: Product, size: Array, rows: Array = 0.0) -> Array:
+    """A tile of so many bytes and rows from L0C to memory; 0 where it goes through UB, for which the core has no pipe of its
+    own."""
     if product.core_model != "split":
         return 0.0 * size
     nd = "path.l0c_to_gm.nz2nd_"
     path = nd if product.has(f"{nd}bytes_per_cycle") else "path.l0c_to_gm."
-    return size / product.number(f"{path}bytes_per_cycle") + product.number(f"{path}fixed_cycles")
+    turned = rows * PathRates.of(product, "l0c_to_gm").row
+    moved = np.maximum(size / product.number(f"{path}bytes_per_cycle"), turned)
+    return moved + product.number(f"{path}fixed_cycles")
 
 
 def _touched(row: Array, pitch: int) -> Array:

@@ -115,9 +115,8 @@ def run_op(
     operator chooses. options: arguments of the operator, such as {"reduction": "sum"}. out: arrays by name of output that
     take the results, of any strides and float type; what the operator does not write itself is cast and copied by
     launches. seed, distribution: of inputs made
-    for a case. explain: whether to time each launch again with every figure at the fast and
-    the slow end of what was published, and with one limit lifted at a time, and the operator with one knob changed at
-    a time. progress: called with (programs
+    for a case. explain: whether to time each launch again with one limit lifted at a time, and the
+    operator with one knob changed at a time. progress: called with (programs
     done, programs in all). Raises `UsageError`, or `RunError` for what would
     fail on the device.
     """

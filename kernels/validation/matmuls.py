@@ -122,7 +122,7 @@ def _run(
     flags = {"AT": at, "BT": bt, "QUANT": inputs[0] == "int8"}
     kernel = shared_out if s.text("split") else dealt_out
     names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
-    options = s.device_options() | ({"warm_l2": ("b_ptr",)} if later else {})
+    options = s.device_options() | ({"l2": {"b": "warm", "*": "cold"}} if later else {})
     with sim.device(**options):
         run: Run = kernel.time(
             (s.number("cores"),), a, b, c, m // part, n, k, *single, across, **names, **flags

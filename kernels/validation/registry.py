@@ -8,19 +8,30 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.observers import watch_times
 from ascendtile.simulator.products import Product
+from ascendtile.simulator.record.run import Launch
 
+from .accuracy.intervals import Basis, basis_of
 from .table import Row
 
 TOPICS: tuple[str, ...] = (
     "attention",
+    "board",
     "convolutions",
     "instructions",
     "matmuls",
     "reads",
-    "row_kernels",
-    "streams",
     "transfers",
+    "triton_kernels",
+    "vector.moves",
+    "vector.optimizers",
+    "vector.row_kernels",
+    "vector.rowwise",
+    "vector.scans",
+    "vector.softmaxes",
+    "vector.streams",
+    "vector.sums",
 )
 
 
@@ -28,13 +39,18 @@ TOPICS: tuple[str, ...] = (
 class Prediction:
     """What we say of a row, in the row's unit. roofline: the trivial bound (peak rates only), or None if there is none.
 
-    note: how the row was simulated, and which effects are not modelled.
+    note: how the row was simulated, and which effects are not modelled. interval: in the row's unit, what nine of ten
+    measured times lie in; `predict` fills it in for times of kernels, with what it rests on (`basis`).
     """
 
     value: float
     roofline: float | None = None
     note: str = ""
+    interval: tuple[float, float] | None = None
+    basis: Basis | None = None
 
+
+TIME = "us"  # the unit of times of kernels
 
 Predictor = Callable[[Row], Prediction]
 _predictors: dict[str, Predictor] = {}
@@ -73,7 +89,10 @@ def predict(row: Row, product: Product | None = None) -> Prediction:
         raise UsageError(
             f"{row.id}: nothing predicts the op {row.op!r}; there are {', '.join(sorted(known)) or 'none'}"
         )
-    found = known[row.op](row)
+    launches: list[Launch] = []
+    with watch_times(launches.append):
+        found = known[row.op](row)
     if not (math.isfinite(found.value) and found.value > 0):
         raise UsageError(f"{row.id}: the prediction of {row.op} is {found.value}, not a number above 0")
-    return found
+    basis = basis_of(found.value, launches) if row.unit == TIME else None
+    return found if basis is None else replace(found, interval=basis.around(found.value), basis=basis)

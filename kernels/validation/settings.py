@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from ascendtile.simulator import Product, Shape, device, load_product, shape
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
+from ascendtile.simulator.l2_state import COLD, LOOP, WARM, L2State
 from ascendtile.simulator.record.run import Run
 
 from .choices import keep, kept
@@ -51,24 +52,41 @@ class Settings:
             )
         return tuple(int(p) for p in parts)
 
-    def _warm(self) -> bool | tuple[str, ...]:
-        """l2=cold, past, warm (everything is there at the start) or first (the first input is)."""
-        entry = self.text("l2", "cold")
-        if entry not in ("cold", "past", "warm", "first"):
-            raise UsageError(f"{self.row.id}: l2={entry} is not one of cold, past, warm, first")
-        return ("x_ptr",) if entry == "first" else entry == "warm"
+    def l2(self) -> str | dict[str, str] | L2State:
+        """What is in L2 at the start. l2=cold, past (nothing, and loads leave nothing there), warm (everything), first (the
+        first input), loop (what the same launch left). changed=N: N % of L2 is full of what other kernels wrote."""
+        entry, changed = self.text("l2", COLD), self.number("changed", 0)
+        known = {COLD: COLD, "past": COLD, WARM: WARM, LOOP: LOOP, "first": {"x_ptr": WARM, "*": COLD}}
+        if entry not in known:
+            raise UsageError(f"{self.row.id}: l2={entry} is not one of {', '.join(known)}")
+        if changed and entry == LOOP:
+            raise UsageError(
+                f"{self.row.id}: changed={changed} is of other kernels, l2=loop has none; give one of them"
+            )
+        found: Any = known[entry]
+        return L2State(changed=changed / 100, words=found) if changed else found
 
-    def device_options(self) -> dict[str, Any]:
-        """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start."""
+    def _after_others(self) -> bool:
+        """code=warm: launched again and again; cold: other kernels ran before, as in a profile that says what was in L2."""
+        entry = self.text("code", "cold" if self.text("l2", "loop") in ("cold", "warm", "first") else "warm")
+        if entry not in ("cold", "warm"):
+            raise UsageError(f"{self.row.id}: code={entry} is not one of cold, warm")
+        return entry == "cold"
+
+    def device_options(self, compiler: str = "ascendc") -> dict[str, Any]:
+        """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start.
+
+        compiler: most of what was measured is written by hand.
+        """
         options: dict[str, Any] = {
             "product": self.row.product,
             "values": False,
             "timeline": 0,
             "step_limit": 1 << 30,
-            "compiler": "ascendc",  # what was measured is written by hand
+            "compiler": compiler,
             "multibuffer": self.number("buffers", 2),
-            "warm_l2": self._warm(),
-            "changed_l2": self.number("changed", 0) / 100,
+            "l2": self.l2(),
+            "cold_code": self._after_others(),
             "unit_flag": self.text("unitflag", "off") == "on",
             "banks_apart": self.text("banks") == "apart",
         }
@@ -137,7 +155,9 @@ def volume(sizes: tuple[int, ...]) -> int:
 Choice = TypeVar("Choice")
 
 
-def fastest(row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run]) -> tuple[Run, Choice, int]:
+def fastest(
+    row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run], compiler: str = "ascendc"
+) -> tuple[Run, Choice, int]:
     """The fastest run, what was chosen for it, and of how many; those that do not fit in a buffer do not count. Inside of
     `choices.keeping()` the one that was the fastest the first time.
 
@@ -146,7 +166,7 @@ def fastest(row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run]) 
     found: list[tuple[Run, Choice]] = []
     overflow: BufferOverflowError | None = None
     tried = list(choices)
-    with device(**Settings(row).device_options()):
+    with device(**Settings(row).device_options(compiler)):
         for choice in kept(row.id, tried):
             try:
                 found.append((work(choice), choice))
@@ -157,6 +177,17 @@ def fastest(row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run]) 
     run, choice = min(found, key=lambda x: x[0].time_us)
     keep(row.id, tried, choice)
     return run, choice, len(found)
+
+
+def fitting(row: Row, most: int, step: int, work: Callable[[int], Run]) -> tuple[Run, int, int]:
+    """The fastest of `halves`, of an eighth of it if none of them fits, and so on down to `step`."""
+    while True:
+        try:
+            return fastest(row, halves(most, step), work)
+        except BufferOverflowError:
+            if most <= step:
+                raise
+            most //= 8
 
 
 def halves(most: int, step: int = 1) -> list[int]:

@@ -17,6 +17,7 @@ from .microbench import cube_core, cycles_each, in_unit, number, product, vector
 from .registry import Prediction, predicts
 from .table import Row
 
+FROM_MEMORY = "as from memory"  # in a row's note
 TOOL_HZ = 1.8e9  # clock with which the tables' GiB/s were computed
 
 
@@ -26,6 +27,7 @@ def _predicted(row: Row, cycles: float, peak_rate: float, note: str) -> Predicti
         "cycles/1024": lambda c: 1024 * c,
         "cycles": float,
         "GiB/s": lambda c: size / c * TOOL_HZ / 2**30,
+        "GB/s": lambda c: size / c * product(row.product).us_to_cycles(1.0) / 1e3,
     }
     return Prediction(in_unit(row, units, cycles), in_unit(row, units, size / peak_rate), note)
 
@@ -34,7 +36,7 @@ def _predicted(row: Row, cycles: float, peak_rate: float, note: str) -> Predicti
 def _to_ub(row: Row) -> Prediction:
     """Rows whose note says so read memory, others what L2 holds."""
     wiring = vector_core(row.product)
-    channel = wiring.read[0 if "as from memory" in row.note else 1]
+    channel = wiring.read[0 if FROM_MEMORY in row.note else 1]
     return _through(row, wiring, wiring.mte2, channel, "gm_to_ub")
 
 
@@ -61,7 +63,8 @@ def _to_l1(row: Row) -> Prediction:
     """What kernels of ours load turns ND into NZ on the way; a plain copy has figures of its own."""
     wiring = cube_core(row.product)
     if row.op.endswith("nz"):
-        return _through(row, wiring, wiring.cube_mte2, wiring.cube_read[1], "gm_to_l1_nd2nz")
+        channel = wiring.cube_read[0 if FROM_MEMORY in row.note else 1]
+        return _through(row, wiring, wiring.cube_mte2, channel, "gm_to_l1_nd2nz")
     wiring, channel = _with_channel(wiring, row, "gm_to_l1")
     return _through(row, wiring, wiring.cube_mte2, channel, "gm_to_l1")
 

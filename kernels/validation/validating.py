@@ -7,69 +7,16 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise
 
-import numpy as np
-import numpy.typing as npt
-
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.observers import quietly
 
-from .registry import Prediction, predict
+from .accuracy.orders import Variants, orders
+from .accuracy.statistics import Summary, spearman
+from .accuracy.summaries import Group, Result, summaries, summary_of
+from .registry import predict
 from .table import Row, read_tables
 
-
-@dataclass(frozen=True)
-class Summary:
-    """rows: how many were judged. Errors are fractions of the measured value; None where there is nothing to say.
-
-    spearman: rank correlation of predicted and measured; None for fewer than two rows, for rows of several units (their
-    ranks say nothing of each other), and where all of one side are equal.
-    """
-
-    rows: int
-    median_abs_error: float | None
-    p90_abs_error: float | None
-    spearman: float | None
-    roofline_median_abs_error: float | None
-
-
-def summarise(
-    measured: Sequence[float],
-    predicted: Sequence[float],
-    rooflines: Sequence[float | None],
-    units: Sequence[str],
-) -> Summary:
-    """Statistics of rows, given side by side. The median of the roofline is over the rows that have one."""
-    m, p = np.asarray(measured, np.float64), np.asarray(predicted, np.float64)
-    errors = np.abs(p - m) / m
-    bounds = [abs(r - x) / x for r, x in zip(rooflines, measured, strict=True) if r is not None]
-    return Summary(
-        rows=len(m),
-        median_abs_error=float(np.median(errors)) if len(m) else None,
-        p90_abs_error=float(np.quantile(errors, 0.9)) if len(m) else None,
-        spearman=spearman(m, p) if len(set(units)) == 1 else None,
-        roofline_median_abs_error=float(np.median(bounds)) if bounds else None,
-    )
-
-
-def spearman(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
-    """Correlation of the ranks, equal values sharing the mean of theirs; None if one side has one rank only."""
-    x, y = _ranks(np.asarray(a, np.float64)), _ranks(np.asarray(b, np.float64))
-    x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
-    size = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / size if size else None
-
-
-def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return (last - (count - 1) / 2)[place]
-
-
 RATES = ("GiB/s", "GB/s", "FLOP/cycle", "TFLOP/s")  # more is better
-FITTED, NOT_FITTED = "fitted", "not fitted"
-# Groups of which one figure is asked for: kernels with a known tiling, or bound by memory.
-HEADLINE = "known tiling or memory-bound"
-HEADLINE_GROUPS = ("memory-bound, known tiling", "memcpy", "matmul, known tiling", "memory-bound")
 
 
 @dataclass(frozen=True)
@@ -109,58 +56,13 @@ CASES: tuple[RankingCase, ...] = (
 
 
 @dataclass(frozen=True)
-class Result:
-    """A row and what was predicted; failure: why nothing was (of an excluded row, the reason that its table gives)."""
-
-    row: Row
-    prediction: Prediction | None
-    failure: str | None = None
-
-    @property
-    def predicted(self) -> float | None:
-        return None if self.prediction is None else self.prediction.value
-
-    @property
-    def roofline(self) -> float | None:
-        return None if self.prediction is None else self.prediction.roofline
-
-    @property
-    def error(self) -> float | None:
-        """(predicted - measured) / measured."""
-        return self._off(self.predicted)
-
-    @property
-    def roofline_error(self) -> float | None:
-        return self._off(self.roofline)
-
-    def _off(self, value: float | None) -> float | None:
-        measured = self.row.measured
-        return None if value is None or measured is None else (value - measured) / measured
-
-    @property
-    def judged(self) -> bool:
-        """Whether the row counts in statistics."""
-        return self.error is not None and not self.row.excluded
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows that are judged together. right: for a ranking case, whether the order came out."""
-
-    name: str
-    summary: Summary
-    right: bool | None = None
-
-
-@dataclass(frozen=True)
 class Validation:
-    """groups: each group, its fitted and not fitted rows apart, then those of `HEADLINE_GROUPS` together, then whole tables,
-    then ranking cases.
-    """
+    """groups: those of `summaries`, then ranking cases. orders: lists of variants of one kernel."""
 
     results: tuple[Result, ...]
     groups: tuple[Group, ...]
     failed: tuple[Result, ...] = field(default=())
+    orders: tuple[Variants, ...] = field(default=())
 
     @property
     def excluded(self) -> tuple[Result, ...]:
@@ -191,7 +93,9 @@ def validate(
             if progress is not None:
                 progress(k + 1, len(chosen))
     failed = tuple(r for r in results if r.failure is not None and not r.row.excluded)
-    return Validation(tuple(results), (*_summaries(results), *_rankings(results, cases)), failed)
+    return Validation(
+        tuple(results), (*summaries(results), *_rankings(results, cases)), failed, orders(results)
+    )
 
 
 def rows_of(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:
@@ -218,33 +122,6 @@ def _result(row: Row) -> Result:
         return Result(row, None, row.excluded or str(e))
 
 
-def _summaries(results: Sequence[Result]) -> list[Group]:
-    out = []
-    judged = [r for r in results if r.judged]
-    for name in dict.fromkeys(r.row.group for r in judged):
-        out += _with_parts(name, [r for r in judged if r.row.group == name])
-    headline = [r for r in judged if r.row.group in HEADLINE_GROUPS]
-    if len({r.row.group for r in headline}) > 1:
-        out += _with_parts(HEADLINE, headline)
-    for name in dict.fromkeys(r.row.table for r in judged):
-        out += _with_parts(f"all of {name}", [r for r in judged if r.row.table == name])
-    return out
-
-
-def _with_parts(name: str, results: list[Result]) -> list[Group]:
-    parts = {
-        f"{name}: {FITTED}": [r for r in results if r.row.fitted],
-        f"{name}: {NOT_FITTED}": [r for r in results if not r.row.fitted],
-    }
-    return [Group(n, _summary(part)) for n, part in ({name: results} | parts).items() if part]
-
-
-def _summary(results: Sequence[Result]) -> Summary:
-    measured = [r.row.measured for r in results if r.row.measured is not None]
-    predicted = [r.predicted for r in results if r.predicted is not None]
-    return summarise(measured, predicted, [r.roofline for r in results], [r.row.unit for r in results])
-
-
 def _rankings(results: Sequence[Result], cases: Sequence[RankingCase]) -> list[Group]:
     by_id = {r.row.id: r for r in results}
     return [
@@ -263,7 +140,7 @@ def _ranked(case: RankingCase, results: list[Result]) -> Group:
     steps = (a < b or (tied and a == b) for (a, b), tied in zip(pairwise(cost), ties, strict=True))
     right = wins if case.only_first else all(steps)
     with_figure = [r for r in results if r.row.measured is not None]
-    errors = _summary(with_figure)
+    errors = summary_of(with_figure)
     places = [min(k, 1) if case.only_first else k for k in range(len(cost))]
     order = Summary(
         len(results),

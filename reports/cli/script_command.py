@@ -51,7 +51,7 @@ TIMELINE = 20_000  # instructions kept where a record is to be saved
 @click.option(
     "--explain",
     is_flag=True,
-    help="Time each launch again with the ends of the published figures, one limit lifted and one knob changed at a time.",
+    help="Time each launch again with one limit lifted and one knob changed at a time.",
 )
 @click.option("--cuda", is_flag=True, help='The torch device "cuda" means the simulated device, too.')
 @json_option

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
-from ...simulator.record.run import SHARED, Buffer, Launch, Run
+from ...simulator.record.run import INTERVAL_PERCENT, SHARED, Buffer, Launch, Run
 from . import facts
 from .authors import compiler
 from .launch_figures import holes_bytes
@@ -33,6 +33,8 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "time_us": run.time_us if timed else None,
         "cycles": run.cycles if timed else None,
         "interval_us": run.interval_us,
+        "interval_percent": None if run.interval_us is None else INTERVAL_PERCENT,
+        "measured_rows": run.measured_rows,
         "grades_us": run.grades,
         "lifted_us": run.lifted,
         "changes_us": run.changes,
@@ -58,7 +60,7 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
 
 def _launch(x: Launch) -> dict[str, Any]:
     first = "kernel compiler grid time_us cycles overhead_us cores_used cores programs instructions bounds"
-    moved = {"resources_bytes": x.resources, **picked(x, "constants low_us high_us")}
+    moved = {"resources_bytes": x.resources, **picked(x, "constants low_us high_us measured_rows")}
     return {**picked(x, first), **moved, "grades_us": x.grades, "lifted_us": x.lifted}
 
 

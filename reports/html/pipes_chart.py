@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from ...simulator.record.run import Pipe, Run
 from ..facts import facts, texts
+from ..facts.intervals import interval_text
 from .writing import render
 
 # In the order in which a bar shows them; bandwidth is a part of busy.
@@ -81,5 +82,5 @@ def bounds_ladder(run: Run) -> Markup:
     changes = [(texts.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]
     rungs.sort(key=lambda x: -x[1])
     return render(
-        "bounds.html", rungs=rungs, total=total, interval=run.interval_us, lifted=lifted, changes=changes
+        "bounds.html", rungs=rungs, total=total, interval=interval_text(run), lifted=lifted, changes=changes
     )

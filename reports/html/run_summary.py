@@ -6,9 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...simulator.record.run import ASSUMED_FIGURES, Run
+from ...simulator.record.run import ASSUMED_FIGURES, INTERVAL_PERCENT, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
+from ..facts.intervals import interval_text
 from ..facts.repeat_command import options_text, repeat_command
 from .writing import render
 
@@ -38,7 +39,11 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
     bound = facts.binding(run)
     if facts.timed(run):
         ends = run.interval_us
-        between = f"{texts.micros(ends[0])} to {texts.micros(ends[1])} us" if ends else ""
+        between = (
+            f"{INTERVAL_PERCENT} % measured: {texts.micros(ends[0])} to {texts.micros(ends[1])} us"
+            if ends
+            else ""
+        )
         out += [("time", f"{texts.micros(run.time_us)} us", between), ("cycles", texts.count(run.cycles), "")]
     if bound is not None:
         out.append(("of its bound", texts.percent(bound.fraction), texts.meaning(bound.name)))
@@ -66,8 +71,10 @@ def _time(run: Run) -> list[str]:
         return ["Only values were asked for: this run has no times."]
     n = len(run.launches)
     times = f"{texts.micros(run.time_us)} us in {n} {'launch' if n == 1 else 'launches'}"
+    between = interval_text(run)
     return [
-        f"The run takes {times}. {facts.allowed(bound)}, so that {texts.percent(bound.fraction)} of it is reached."
+        f"The run takes {times}. {facts.allowed(bound)}, so that {texts.percent(bound.fraction)} of it is reached.",
+        *([f"{between[:1].upper()}{between[1:]}."] if between else []),
     ]
 
 

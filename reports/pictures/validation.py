@@ -2,7 +2,7 @@
 
 Colours are Okabe and Ito's (grey in place of yellow, which is faint on white), which people with any colour vision tell
 apart; marks differ too. Rows that figures were fitted on are hollow, rooflines are small grey points. The lines are equality
-and 25 % to either side.
+and 25 % to either side; upright ones reach from end to end of an interval.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from ...kernels.validation import Result, Validation
 from ...simulator.errors import UsageError
 from ...simulator.record.files import naming
+from ...simulator.record.run import INTERVAL_PERCENT
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#999999")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
@@ -66,6 +67,13 @@ def _panel(axes: Axes, results: list[Result], unit: str, style: dict[str, tuple[
     bounds = [(r.row.measured, r.roofline) for r in results if r.roofline]
     if bounds:
         axes.plot(*zip(*bounds, strict=True), ".", color="0.75", markersize=3, label="roofline", zorder=1)
+    between = [r for r in results if r.interval]
+    if between:
+        ends = zip(*(r.interval for r in between if r.interval), strict=True)
+        label = f"{INTERVAL_PERCENT} % of measured times should be in"
+        axes.vlines(
+            [r.row.measured for r in between], *ends, color="0.85", linewidth=1, zorder=0, label=label
+        )
     for (group, fitted), chosen in _parts(results).items():
         colour, mark = style[group]
         axes.plot(

@@ -20,6 +20,7 @@ from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from ..facts.authors import code_text
+from ..facts.intervals import interval_text
 from ..facts.launch_figures import (
     alive_at_peak,
     allocated_text,
@@ -86,18 +87,14 @@ def time(run: Run) -> Block:
     mhz = facts.product_figure(run, "clock.aicore_mhz")
     clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
     overhead = sum(x.overhead_us for x in run.launches)
-    spent = f"{texts.micros(run.time_us)} us{_interval(run)}: {texts.count(run.cycles)} cycles{clock}"
+    spent = f"{texts.micros(run.time_us)} us: {texts.count(run.cycles)} cycles{clock}"
     rows: Block = [fact("time", f"{spent} + {texts.micros(overhead)} us launch overhead", style="bold")]
+    between = interval_text(run)
+    rows += [fact("board", between)] if between else []
     bound = facts.binding(run)
     if bound is not None:
         rows.append(fact("bound", bound_text(bound)))
     return [*rows, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
-
-
-def _interval(run: Run) -> str:
-    """[37.8 .. 48.7], what the ends of the published figures give."""
-    ends = run.interval_us
-    return f" [{texts.micros(ends[0])} .. {texts.micros(ends[1])}]" if ends else ""
 
 
 def _held_by(run: Run) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,25 +11,33 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...kernels.validation import Group, Result, Validation
+from ...kernels.validation import Group, Result, Validation, order_in_words
+from ...kernels.validation.accuracy.summaries import FITTED, NOT_FITTED
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ..facts.texts import clean
 from .sections import folding
 
 LEGEND = (
-    "error: (predicted - measured) / measured; bound: the roofline of peak rates only; rank: Spearman's correlation; "
-    "*: a figure of ours was fitted on this row, all others are held out; numbers: what is not modelled, or how the row was "
-    "simulated, below its table"
+    "error: (predicted - measured) / measured; bound: the roofline of peak rates only; *: a figure of ours was fitted on "
+    "this row, all others are held out; numbers: what is not modelled, or how the row was simulated, below its table. By "
+    "group: "
+    "absolute errors of rows held out (of all, where none is), half and nine of ten of which are smaller; rank: Spearman's "
+    "correlation; inside: rows whose measured time lies in the interval that should hold 90 %; width: the upper end of the "
+    "middle one over its lower end; peaks: median error of peak rates alone"
 )
+
+PARTS = (f": {FITTED}", f": {NOT_FITTED}")  # what the names of a group's parts end in
 
 # ---- plain data ----
 
 
 def validation_json(found: Validation) -> dict[str, Any]:
-    """Groups by name, then rows; errors are fractions, what could not be told is null."""
+    """Groups by name, lists of variants, then rows; errors are fractions, what could not be told is null."""
     groups = {g.name: asdict(g.summary) for g in found.groups}
-    data: dict[str, Any] = json_value({"groups": groups, "rows": [_row_json(r) for r in found.results]})
+    orders = [{**asdict(v), "right": v.right} for v in found.orders]
+    rows = [_row_json(r) for r in found.results]
+    data: dict[str, Any] = json_value({"groups": groups, "orders": orders, "rows": rows})
     return data
 
 
@@ -37,7 +45,9 @@ def _row_json(result: Result) -> dict[str, Any]:
     row = result.row
     found = {**picked(row, "id product op group fitted measured"), "predicted": result.predicted}
     notes = "; ".join(_notes(result))
-    return {**found, "unit": row.unit, **picked(result, "error judged"), "note": notes}
+    low, high = result.interval or (None, None)
+    between = {"low": low, "high": high, "inside": result.inside}
+    return {**found, "unit": row.unit, **picked(result, "error judged"), **between, "note": notes}
 
 
 def _notes(result: Result) -> Iterator[str]:
@@ -58,6 +68,12 @@ def remarks(found: Validation) -> Iterator[str]:
     for g in found.groups:
         if g.right is not None:
             yield f"{clean(g.name, 60)}: {'in the right order' if g.right else 'WRONG ORDER'}"
+    if found.orders:
+        yield f"order of variants of one kernel: {order_in_words(found.orders)}"
+    for v in found.orders:
+        if not v.right:
+            what = f"{clean(v.picked, 200)} in place of {clean(v.best, 200)}"
+            yield f"{clean(v.name, 200)}: WRONG PICK, {v.loss:.2f}x the time of the best: {what}"
 
 
 def _by_reason(name: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -119,14 +135,28 @@ def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
 
 
 def _groups(groups: Iterable[Group]) -> Table:
-    errors = ((">median", 7), (">90 %", 7), (">rank", 6), (">bound's median", 8))
-    table = folding(("group", 38), (">rows", 4), *errors)
-    for g in groups:
-        s = g.summary
-        figures = (str(s.rows), _share(s.median_abs_error), _share(s.p90_abs_error))
-        rank = "-" if s.spearman is None else f"{s.spearman:.3f}"
-        table.add_row(*map(Text, (clean(g.name), *figures, rank, _share(s.roofline_median_abs_error))))
+    errors = ((">median", 6), (">90 %", 6), (">rank", 6), (">inside", 6), (">width", 5), (">peaks", 6))
+    table = folding(("group", 24), (">rows", 4), (">held out", 4), *errors)
+    known = {g.name: g for g in groups}
+    for name, g in known.items():
+        if not name.endswith(PARTS):
+            table.add_row(*map(Text, (clean(name), *_cells(g, known))))
     return table
+
+
+def _cells(group: Group, known: Mapping[str, Group]) -> tuple[str, ...]:
+    """Figures of the rows that are held out, where a group has some."""
+    whole, (fitted, held) = group.summary, [known.get(f"{group.name}{part}") for part in PARTS]
+    s = whole if held is None else held.summary
+    count = "-" if group.right is not None else 0 if held is None and fitted is not None else s.rows
+    rank = "-" if s.spearman is None else f"{s.spearman:.3f}"
+    width = "-" if s.interval_width is None else f"{s.interval_width:.2f}"
+    errors = _share(s.median_abs_error), _share(s.p90_abs_error), rank, _whole(s.interval_coverage)
+    return (str(whole.rows), str(count), *errors, width, _whole(s.roofline_median_abs_error))
+
+
+def _whole(x: float | None) -> str:
+    return "-" if x is None else f"{100 * x:.0f} %"
 
 
 def _number(x: float | None) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..precision.metrics import ErrorReport
 
 # Begins a launch's note; keys follow.
+INTERVAL_PERCENT = 90  # of measured times lie in the interval that is told
 ASSUMED_FIGURES = "nobody published these figures, they are assumed (grade D): "
 
 
@@ -232,7 +233,9 @@ class Launch:
     resources: "HBM", "L2" -> bytes that passed. warnings: messages for the user. notes: cost figures that had to be taken
     from the nearest documented row, and choices of the model that matter for this launch.
     grades: grade of the figures (A document, B measurement, C third party, D assumed) -> us of `time_us` that rest on it.
-    low_us, high_us: time with every figure at the fast and at the slow end of what was published; None where not asked for.
+    low_us, high_us: between them lie `INTERVAL_PERCENT` % of measured times, by the errors of kernels that were measured;
+    None where `details` are not asked for. measured_rows: how many of those ran on cores like these; None in older records,
+    whose ends are those of what was published for every figure.
     lifted: limit ("HBM", "L2", a pipe, "buffers", "flags", "dispatch", "launch") -> time in us without it and all else the
     same; empty where not asked for.
     roofs: "Vector fp32", "Cube fp16", "HBM", "L2", "GM to UB" ... -> what was asked of it and what it gives at most.
@@ -240,6 +243,8 @@ class Launch:
     without any. core_bytes: unit and path ("AIV.GM to UB") -> core by core the bytes that it moved. directions: tensor
     argument -> "in", "out" or "in out", what the kernel does with it. All four are empty where no timeline was asked for.
     compiler: who made the code: "triton-ascend 9.0", "triton-ascend 8.5" or "ascendc"; empty in older records.
+    l2_left_bytes: what the launch wrote that is still only in L2 at its end: the launches after it have to write it to
+    memory. None in older records.
     """
 
     kernel: str
@@ -265,6 +270,7 @@ class Launch:
     grades: dict[str, float] = field(default_factory=dict)
     low_us: float | None = None
     high_us: float | None = None
+    measured_rows: int | None = None
     lifted: dict[str, float] = field(default_factory=dict)
     roofs: dict[str, Roof] = field(default_factory=dict)
     sources: tuple[SourceText, ...] = ()
@@ -272,6 +278,7 @@ class Launch:
     core_bytes: dict[str, tuple[float, ...]] = field(default_factory=dict)
     directions: dict[str, str] = field(default_factory=dict)
     compiler: str = ""
+    l2_left_bytes: float | None = None
 
     @property
     def working_us(self) -> float:
@@ -334,10 +341,18 @@ class Run(ShownRecord):
 
     @property
     def interval_us(self) -> tuple[float, float] | None:
-        """Time of all launches with every figure at its fast and at its slow end; None unless all of them have both."""
-        ends = [(x.low_us, x.high_us) for x in self.launches]
+        """What `INTERVAL_PERCENT` % of measured times lie in; None unless all launches know, and in older records.
+
+        Launches of one run rest on the same figures, so their errors are taken to go the same way: their ends add up.
+        """
+        ends = [(x.low_us, x.high_us) for x in self.launches if x.measured_rows is not None]
         low, high = [a for a, _ in ends if a is not None], [b for _, b in ends if b is not None]
-        return (sum(low), sum(high)) if ends and len(low) == len(high) == len(ends) else None
+        return (sum(low), sum(high)) if low and len(low) == len(high) == len(self.launches) else None
+
+    @property
+    def measured_rows(self) -> int:
+        """How many kernels were measured on cores like these, by whose errors the interval was made."""
+        return min((x.measured_rows or 0 for x in self.launches), default=0)
 
     @property
     def lifted(self) -> dict[str, float]:

@@ -18,16 +18,16 @@ from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.state import DataDependentError
-from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
 from ..record.later import Later, but, later, whole
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
+from .costs.l2_start import l2_of
 from .engine.engine import REASONS, EngineResult, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
-from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
+from .engine.machine import Wiring, launch_overhead_us, wire, with_cold_code, with_memory_rate
 from .fitting import require_places
 from .lowering.context import LoweringPlan
 from .lowering.flags import check_barrier
@@ -41,6 +41,7 @@ from .lowering.warnings import buffer_messages, grid_messages, padded_rows
 from .placement.memory_spaces import UB
 from .placement.strides import one_by_one
 from .results.bounds import bounds_us
+from .results.error_model import with_interval
 from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
 from .results.occupancy import Points, occupancy
 from .results.rooflines import core_bytes, roofs
@@ -82,6 +83,8 @@ def _estimate(call: Call, all_at_once: bool) -> Launch:
     kind = LoopLowering if all_at_once else Lowering
     lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(), limit))
     size = 1 if order is not None and not order.even else total
+    if size < total:
+        touch.guess()
     groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
 
@@ -97,6 +100,8 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     seed = call.device.atomic_seed
     size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
     touch = _cache(call)
+    if size < total:
+        touch.guess()
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
@@ -145,24 +150,22 @@ def _lower(
 
 
 def _cache(call: Call) -> FirstTouch:
-    warm = call.device.warm_l2
-    named = call.arguments if warm is True else warm or ()
-    resident = [x for n, x in call.arguments.items() if n in named and isinstance(x, Tensor)]
-    device = call.device
-    return FirstTouch(device.product.integer("l2.size"), resident, device.changed_l2)
+    size, ways = call.device.product.integer("l2.size"), directions(call.program)
+    return l2_of(size, call.arguments, ways, call.device.l2)
 
 
 def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:
     """The engine runs at once; what its results tell in detail is made when it is read."""
     product, details, limit = call.device.product, call.device.details, call.device.timeline
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
+    machine = with_cold_code(machine, product) if call.device.cold_code else machine
     wiring = replace(plan.wiring, machine=machine)
     code = code_of(groups)
     result = simulate(machine, groups, limit, details, code=code)
     used = int((result.core_programs > 0).sum())
     programs = len(result.programs)
     compiled = call.device.author == TRITON_ASCEND
-    overhead = launch_overhead_us(product, used, machine.cores)
+    overhead = launch_overhead_us(product)
     per_us = product.us_to_cycles(1.0)
     kernel, program = call.kernel.source, plan.program
     texts = {file: linecache.getlines(file) for file, *_ in plan.lines}  # as they are now
@@ -197,7 +200,9 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         core_bytes=later(lambda: core_bytes(plan, result, groups)) if limit else {},
         directions=later(lambda: directions(program)) if limit else {},
         compiler=call.device.code_by(),
+        l2_left_bytes=float(touch.left_bytes),
     )
+    launch = with_interval(launch, product) if details else launch
     return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)
 
 

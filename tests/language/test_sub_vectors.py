@@ -198,7 +198,7 @@ def test_two_cores_share_the_work() -> None:
     rng = np.random.default_rng(4)
     a, b = drawn(rng, m, k), drawn(rng, k, m)
     c, hop, seen = np.empty((m, m), np.float32), np.empty((m, m), np.float32), np.zeros(1, np.int32)
-    with sim.device("ascend910b3", warm_l2=True):  # so that the Cube's loads do not take longer than all else
+    with sim.device("ascend910b3", l2="warm"):  # so that the Cube's loads do not take longer than all else
         two = halves[(1,)](a, b, c, hop, seen, M=m, N=m, K=k)
         one = whole[(1,)](a, b, c, hop, M=m, N=m, K=k)
     assert two.cycles < one.cycles

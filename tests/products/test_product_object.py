@@ -120,7 +120,7 @@ def test_page_fits_80_columns_and_marks_assumed(name):
 def test_page_of_assumed_figures_only():
     p = load_product(B3)
     text = rendered(product_page(p, assumed_only=True))
-    assert "dispatch_cycles_per_program" in text
+    assert "cross_core_model_cycles" in text
     assert "[buffers]" not in text
     assert set(product_json(p, assumed_only=True)["figures"]) == {figure.key for figure in p.assumed()}
 

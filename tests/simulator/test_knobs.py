@@ -84,9 +84,9 @@ def test_nothing_is_written_by_a_trial_and_candidates_are_not_explained():
     assert (out == 2).all()
     assert len(told) == 1
     assert run.changes
-    assert run.interval_us
+    assert run.lifted
     assert quiet.changes == {}
-    assert quiet.interval_us is None
+    assert quiet.lifted == {}
     plain = double.time(grid, x, out, N, B=256, TIMES=2)
     assert plain.changes == {}
     assert plain.lifted == {}

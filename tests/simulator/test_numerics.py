@@ -131,7 +131,7 @@ def test_modes_that_only_the_host_library_carries_out_are_reported():
 OTHER = {
     "cube_math_type": "USE_HF32", "compiler": "ascendc", "compiler_version": "8.5", "bind_sub_block": False,
     "multibuffer": 1, "multibuffer_l0c": True, "mixed_copies": "no-limit", "single_in": ("UB", "L1"),
-    "l0_tile": (64, 64, 64), "warm_l2": ("x",), "changed_l2": 0.5, "banks_apart": True, "unit_flag": True,
+    "l0_tile": (64, 64, 64), "l2": "cold", "banks_apart": True, "cold_code": True, "unit_flag": True,
     "workspace_copies": 3, "local_copies_only": True, "tile_mix_vector_loop": 2, "tile_mix_cube_loop": 2,
     "accumulate": "blas", "hf32_round": "ROUND", "atomic_seed": 7, "numerics": {"cube_block_k": 1},
 }  # fmt: skip

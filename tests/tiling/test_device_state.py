@@ -36,8 +36,8 @@ def best_us(what, args, store, **more):
 @pytest.mark.parametrize(
     "state",
     [
-        {"warm_l2": True},
-        {"changed_l2": 0.5},
+        {"l2": "cold"},
+        {"l2": {"x": "cold"}},
         {"multibuffer": 1},
         {"overrides": {"clock.aicore_mhz": 900}},
         {"product": "ascend910b4"},
@@ -59,7 +59,7 @@ def test_a_kernel_is_explored_on_the_device_in_force(tmp_path, state):
 def test_an_operator_is_explored_on_the_device_in_force(tmp_path, workers):
     given = {"case": {"rows": 512, "cols": 64}, "space": ROWS, "dtype": "float16", "workers": workers}
     usual, _ = best_us("rms_norm", None, tmp_path / "s.sqlite", **given)
-    with sim.device(changed_l2=0.5, overrides={"clock.aicore_mhz": 900}):
+    with sim.device(l2="cold", overrides={"clock.aicore_mhz": 900}):
         own = run_op("rms_norm", case=given["case"], dtype="float16", tiling=ROWS, values=False).time_us
         found = best_us("rms_norm", None, tmp_path / "s.sqlite", **given)
     assert own != usual
@@ -83,12 +83,11 @@ def square(a_ptr, c_ptr, SIZE: tl.constexpr):
 
 
 def test_closed_forms_prove_nothing_on_a_device_that_they_do_not_know():
-    """Copies from L2 beat the bandwidth of the memory, which the bound counts with."""
     space = {**ROWS, "rows": (1, 4), "cols": 4096, "cores": 40}
-    with sim.device(warm_l2=True):
+    with sim.device(unit_flag=True):
         found = explore("rms_norm", case="llama3-8b", dtype="float16", space=space)
     assert found.bounded == 0
-    assert any("warm_l2" in x for x in found.notes)
+    assert any("unit_flag" in x for x in found.notes)
     assert found.evaluated + sum(found.failed.values()) == found.legal
 
 

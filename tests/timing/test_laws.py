@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.timing.engine.machine import start_cycles
 
 SLACK = 1e-9  # of rounding; a bound is exact
 LAWS = settings(suppress_health_check=[HealthCheck.too_slow])
@@ -102,7 +103,7 @@ class Drawn:
 @st.composite
 def streams(draw, whole=False):
     block, grid, iterations = (
-        draw(st.sampled_from([256, 1000, 4096, 8192])),
+        draw(st.sampled_from([256, 1024 if whole else 1000, 4096, 8192])),
         draw(st.integers(1, 96)),
         draw(st.integers(1, 9)),
     )
@@ -206,10 +207,16 @@ def test_loops_that_follow_each_other_do_not_wait_for_each_others_buffers(produc
 @LAWS
 @given(st.one_of(streams(whole=True), products()))
 def test_renumbering_programs_changes_nothing(drawn):
-    """Backwards, neighbours stay neighbours: locality is the same. Programs are alike: a short one at the end or at the
-    beginning is another schedule."""
+    """Backwards, neighbours stay neighbours: locality is the same. Programs are alike, in how they cut lines, too: a short
+    one at the end or at the beginning is another schedule. What differs a little starts at most as much later as the last
+    core does."""
     there, back = drawn.time(), drawn.time(reversed_order=True)
-    assert back.time_us == pytest.approx(there.time_us, rel=0.01)
+    late = (
+        there.cores
+        * start_cycles(product := sim.load_product(drawn.product), there.cores)
+        / product.us_to_cycles(1)
+    )
+    assert back.time_us == pytest.approx(there.time_us, rel=0.01, abs=late)
 
 
 @pytest.mark.parametrize("product", ["ascend910c", "ascend910b3"])
@@ -226,7 +233,8 @@ def test_a_short_program_at_the_end_is_worth_no_more_than_its_own_time(product):
         return [drawn.time(reversed_order=backwards) for backwards in (False, True)]
 
     there, back = times(192 * 512 + 128)
+    started = there.cores * start_cycles(sim.load_product(product), there.cores)
     (alone, _), whole = times(128), times(192 * 512)
     taken = sim.load_product(product).number("launch.dispatch_cycles_per_program")
-    assert 0 < there.cycles - back.cycles < taken + alone.cycles
+    assert -started < there.cycles - back.cycles < taken + alone.cycles
     assert whole[1].time_us == pytest.approx(whole[0].time_us, rel=0.005)

@@ -19,8 +19,8 @@ from ascendtile.kernels.validation import (
     summarise,
     validate,
 )
+from ascendtile.kernels.validation.accuracy.statistics import spearman
 from ascendtile.kernels.validation.table import COLUMNS
-from ascendtile.kernels.validation.validating import spearman
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 
 GOOD = {
@@ -28,6 +28,8 @@ GOOD = {
     "tiling": "", "measured": "8", "unit": "us", "fitted": "no", "trust": "A", "excluded": "", "source": "s",
     "note": "",
 }  # fmt: skip
+
+PARTS = ("", ": fitted", ": not fitted")
 
 
 @pytest.fixture(autouse=True)
@@ -149,7 +151,9 @@ def test_errors_groups_and_what_is_not_judged(table):
     assert [(r.row.id, r.failure) for r in found.failed] == [("d", "ub overflow, 2 against 1 bytes")]
     names = {g.name: g.summary for g in found.groups}
     assert list(names) == [
-        f"{n}{part}" for n in ("g", "all of mine") for part in ("", ": fitted", ": not fitted")
+        *(f"g{part}" for part in PARTS),
+        *("held out: A2 and A3", "held out: all"),
+        *(f"all of mine{part}" for part in PARTS),
     ]
     assert names["g"].rows == 2
     assert names["g"].median_abs_error == pytest.approx(0.125)
@@ -196,20 +200,25 @@ def test_a_case_may_allow_ties_where_it_says_so(table):
     assert right() == right("r1", "r3") == [False]
 
 
-def test_the_groups_that_one_figure_is_asked_for_are_summed_up_together(table):
+def test_kernels_that_nothing_was_fitted_on_are_summed_up_by_family_whatever_their_group(table):
     rows = read_table(
         table(
             {"group": "memcpy"},
-            {"id": "b", "group": "memory-bound", "shapes": "5", "fitted": "yes"},
-            {"id": "c", "group": "small/launch", "shapes": "100"},
+            {"id": "b", "group": "memory-bound", "shapes": "5", "product": "ascend910c"},
+            {"id": "c", "group": "small/launch", "shapes": "100", "fitted": "yes"},
+            {"id": "d", "shapes": "16", "product": "ascend910a"},
+            {"id": "e", "shapes": "16", "product": "ascend310p", "excluded": "a power cut"},
+            {"id": "f", "shapes": "1", "unit": "GiB/s"},
         )
     )
     groups = {g.name: g.summary for g in validate(rows).groups}
-    assert groups["known tiling or memory-bound"].rows == 2
-    assert groups["known tiling or memory-bound"].p90_abs_error == pytest.approx(0.225)
-    assert groups["known tiling or memory-bound: fitted"].median_abs_error == 0.25
-    assert groups["known tiling or memory-bound: not fitted"].median_abs_error == 0
-    assert "known tiling or memory-bound" not in {g.name for g in validate(rows[1:]).groups}
+    families = {n: (s.rows, s.median_abs_error) for n, s in groups.items() if n.startswith("held out")}
+    assert families == {
+        "held out: A2 and A3": (2, pytest.approx(0.125)),
+        "held out: 910A": (1, 3.0),
+        "held out: all": (3, 0.25),
+    }
+    assert not [g for g in validate(rows[2:3]).groups if g.name.startswith("held out")]
 
 
 values = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=40)

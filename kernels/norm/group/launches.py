@@ -168,7 +168,7 @@ def _shared_steps(
     in_l2 = stays_in_l2(view, dtype_of(given.x).itemsize, context.product)
     if given.dx is not None:
         own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
-        warm = {"warm_l2": ("dy_ptr", "x_ptr")} if in_l2 else {}
+        warm = {"l2": {"dy": "warm", "x": "warm", "*": "cold"}} if in_l2 else {}
         width = strip_of_sums(view.depth, each, context.ub_bytes)
         sizes = {"PARTS": each, "D": view.depth, "WIDTH": width}
         steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}, warm))

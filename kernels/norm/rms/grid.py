@@ -138,7 +138,7 @@ def grid_steps(
     sums = {"dgamma_ptr": target, "groups": groups, "part_stride": length if parts else 0, "ATOMIC": atomic}
     own = {"dx_ptr": dx, "inverse_length": 1.0 / length, "GROUPS": groups}
     fits_l2 = 2 * x.size * dtype_of(x).itemsize <= context.product.number("l2.size")
-    warm = {"warm_l2": ("dy_ptr", "x_ptr")} if fits_l2 else {}
+    warm = {"l2": {"dy": "warm", "x": "warm", "*": "cold"}} if fits_l2 else {}
     steps = [zero_fill_step(target, cores)] if atomic else []
     steps.append(Step(grid_sums, tiling["cores"], {**common, **sums}, apart))
     steps.append(Step(grid_dx, tiling["cores"], {**common, **own}, {**apart, **warm}))

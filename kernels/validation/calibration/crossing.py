@@ -18,8 +18,8 @@ from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.observers import quietly
 from ascendtile.simulator.products import Product, load_product
 
+from ..accuracy.statistics import Summary, summarise
 from ..table import Row
-from ..validating import Summary, summarise
 from .figures import FARTHEST, ScaledFigure, fitted_figures, prior
 from .fit import Array, Fit, LinearTimes, PriorKnowledge, fit
 from .sensitivity import Clockwork, near, predictable

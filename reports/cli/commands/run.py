@@ -92,7 +92,7 @@ def _check_no_record(argument: str | None) -> None:
 @click.option(
     "--explain",
     is_flag=True,
-    help="Time launches again with the ends of the published figures, one limit lifted and one knob changed at a time: "
+    help="Time launches again with one limit lifted and one knob changed at a time: "
     "always done for operators, on demand for scripts.",
 )
 @click.option(

@@ -15,3 +15,13 @@ def touch(
     state: _Ints,
     queue: _Ints,
 ) -> None: ...
+def touch_back(
+    accesses: list[tuple[Any, ...]],
+    order: npt.NDArray[np.int32],
+    first: _Ints,
+    cut: npt.NDArray[np.int32],
+    cuts: _Ints,
+    room: int,
+    changed: _Ints,
+) -> bool: ...
+def held(stamps: npt.NDArray[np.uint32], clock: int, room: int) -> tuple[int, int, int, int]: ...

@@ -30,6 +30,11 @@ cdef struct Level:  # L2: see `touch`
     int64_t written
     int64_t* queue  # pairs: the clock at which lines were changed, and how many
     int64_t head, tail, most
+    bint back  # whether accesses are met from the last one on, see `touch_back`
+    int64_t left  # lines that L2 has room for, then
+    bint full  # whether a line was met that had no room
+    int64_t* changed  # of lines changed, by age; the newest last
+    int64_t parts
 
 
 cdef inline bint touch_cached(uint32_t* stamps, int64_t n, int64_t clock, int64_t room) noexcept nogil:
@@ -66,12 +71,62 @@ cdef inline bint touch_new(
     return True
 
 
+cdef inline void change_back(Level* level, int64_t clock, int64_t lines) noexcept nogil:
+    level.changed[clock * level.parts // (level.room + 2)] += lines
+
+
+cdef inline bint new_back(const Access* x, Level* level, int64_t first, int64_t n) noexcept nogil:
+    """`mark_back` of n lines, if none of them was met and all have room: two loops without branches."""
+    cdef uint32_t* stamps = x.stamps + first
+    cdef uint32_t stamp = <uint32_t>(level.clock << 1 | x.write), step = <uint32_t>(x.weight << 1)
+    cdef uint32_t seen = 0
+    cdef int64_t k
+    if n * x.weight > level.left:
+        return False
+    for k in range(n):
+        seen |= stamps[k]
+    if seen:
+        return False
+    for k in range(n):
+        stamps[k] = stamp - <uint32_t>k * step
+    if x.write:
+        change_back(level, level.clock, n * x.weight)
+    level.clock -= n * x.weight
+    level.left -= n * x.weight
+    return True
+
+
+cdef inline void mark_back(
+    const Access* x, Level* level, int64_t first, int64_t last
+) noexcept nogil:
+    """Lines first..last: one that was met is newer, one that was not is next in age."""
+    cdef int64_t line
+    cdef uint32_t stamp
+    if new_back(x, level, first, last - first + 1):
+        return
+    for line in range(first, last + 1):
+        stamp = x.stamps[line]
+        if stamp == 0:
+            if level.left < x.weight:
+                level.full = True
+                continue
+            stamp = <uint32_t>(level.clock << 1)
+            level.clock -= x.weight
+            level.left -= x.weight
+        if x.write and not stamp & 1:
+            change_back(level, stamp >> 1, x.weight)
+        x.stamps[line] = stamp | x.write
+
+
 cdef inline void mark(
     const Access* x, Level* level, int64_t tile, int64_t first, int64_t last
 ) noexcept nogil:
     """Touch lines first..last."""
     cdef int64_t line
     cdef uint32_t dirty
+    if level.back:
+        mark_back(x, level, first, last)
+        return
     x.total[tile] += (last - first + 1) * x.weight
     if last - first >= 3:
         if not x.write and touch_cached(x.stamps + first, last - first + 1, level.clock, level.room):
@@ -217,33 +272,122 @@ def touch(
     last touch), lines that left L2 changed and whose write to memory is not charged, lines whose write is,
     and where the notes in `queue` of changed lines begin and end.
     """
-    cdef Py_ssize_t count = len(accesses), k, w
-    cdef int64_t tile, tiles, begin, end
     cdef int64_t most = queue.shape[0]
-    cdef Level level = Level(state[0], room, state[1], state[2], &queue[0, 0], state[3], state[4], most)
-    cdef Access* all_of_them = <Access*>calloc(max(1, count), sizeof(Access))
-    if not all_of_them:
-        raise MemoryError("no memory for the accesses of a loop")
+    cdef Level level = Level(
+        state[0], room, state[1], state[2], &queue[0, 0], state[3], state[4], most, False, 0, False, NULL, 0
+    )
+    cdef Access* all_of_them = filled(accesses)
     try:
-        for k in range(count):
-            fill(&all_of_them[k], accesses[k])
-        for k in range(order.shape[0]):
-            end, tiles = first[k] + cuts[cut[k], cuts.shape[1] - 1], all_of_them[order[k]].tiles
-            if end > tiles:
-                raise IndexError(f"tiles up to {end} of access {order[k]}, which has {tiles}")
+        check(accesses, all_of_them, order, first, cut, cuts)
         with nogil:
-            for w in range(cuts.shape[1] - 1):
-                for k in range(order.shape[0]):
-                    begin = first[k] + cuts[cut[k], w]
-                    end = first[k] + cuts[cut[k], w + 1]
-                    for tile in range(begin, end):
-                        touch_once(&all_of_them[order[k]], &level, tile)
-                    if all_of_them[order[k]].write and end > begin:
-                        settle(&all_of_them[order[k]], &level, begin, end)
+            walk(all_of_them, &level, order, first, cut, cuts)
     finally:
         state[0], state[1], state[2] = level.clock, level.owed, level.written
         state[3], state[4] = level.head, level.tail
         free(all_of_them)
+
+
+def touch_back(
+    list accesses, const int32_t[::1] order, const int64_t[::1] first, const int32_t[::1] cut,
+    const int64_t[:, ::1] cuts, int64_t room, int64_t[::1] changed,
+):
+    """What L2 holds after tiles were touched as `touch` does it; gives whether it holds all of them.
+
+    Tiles are met from the last one on: the lines met first are the newest, and `room` different ones are
+    there in the end, whatever was before. The maps of lines are zero before; their stamps become those at
+    a clock of room + 1. changed: becomes lines that were written since they came, by the part of that
+    clock at which they were touched last.
+    """
+    cdef int64_t parts = changed.shape[0]
+    cdef Level level = Level(room + 1, room, 0, 0, NULL, 0, 0, 0, True, room, False, &changed[0], parts)
+    cdef Access* all_of_them = filled(accesses)
+    try:
+        check(accesses, all_of_them, order, first, cut, cuts)
+        with nogil:
+            walk_back(all_of_them, &level, order, first, cut, cuts)
+    finally:
+        free(all_of_them)
+    return not level.full
+
+
+cdef void walk(
+    const Access* x, Level* level,
+    const int32_t[::1] order, const int64_t[::1] first, const int32_t[::1] cut,
+    const int64_t[:, ::1] cuts,
+) noexcept nogil:
+    """All tiles, wave by wave."""
+    cdef Py_ssize_t k, w
+    cdef int64_t tile, begin, end
+    for w in range(cuts.shape[1] - 1):
+        for k in range(order.shape[0]):
+            begin = first[k] + cuts[cut[k], w]
+            end = first[k] + cuts[cut[k], w + 1]
+            for tile in range(begin, end):
+                touch_once(&x[order[k]], level, tile)
+            if x[order[k]].write and end > begin:
+                settle(&x[order[k]], level, begin, end)
+
+
+cdef void walk_back(
+    const Access* x, Level* level,
+    const int32_t[::1] order, const int64_t[::1] first, const int32_t[::1] cut,
+    const int64_t[:, ::1] cuts,
+) noexcept nogil:
+    """All tiles, from the last one of the last wave on, until L2 is full."""
+    cdef Py_ssize_t k, w
+    cdef int64_t tile, begin, end
+    for w in range(cuts.shape[1] - 2, -1, -1):
+        for k in range(order.shape[0] - 1, -1, -1):
+            begin = first[k] + cuts[cut[k], w]
+            end = first[k] + cuts[cut[k], w + 1]
+            for tile in range(end - 1, begin - 1, -1):
+                touch_once(&x[order[k]], level, tile)
+            if level.full:
+                return
+
+
+cdef Access* filled(list accesses) except NULL:
+    """They as C knows them, to be freed."""
+    cdef Py_ssize_t k
+    cdef Access* found = <Access*>calloc(max(1, len(accesses)), sizeof(Access))
+    if not found:
+        raise MemoryError("no memory for the accesses of a loop")
+    try:
+        for k in range(len(accesses)):
+            fill(&found[k], accesses[k])
+    except BaseException:
+        free(found)
+        raise
+    return found
+
+
+cdef void check(
+    list accesses, const Access* x,
+    const int32_t[::1] order, const int64_t[::1] first, const int32_t[::1] cut,
+    const int64_t[:, ::1] cuts,
+) except *:
+    """Raise `IndexError` if a row has tiles that its access does not have."""
+    cdef Py_ssize_t k
+    cdef int64_t end, have
+    for k in range(order.shape[0]):
+        end = first[k] + cuts[cut[k], cuts.shape[1] - 1]
+        if end > x[order[k]].tiles:
+            have = x[order[k]].tiles
+            raise IndexError(f"tiles up to {end} of access {order[k]}, which has {have}")
+
+
+def held(const uint32_t[::1] stamps, int64_t clock, int64_t room):
+    """(lines of a map that L2 holds, those of them that were changed, behind the last one, the newest's clock)."""
+    cdef int64_t lines = 0, changed = 0, end = 0, k
+    cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1), newest = 0
+    with nogil:
+        for k in range(stamps.shape[0]):
+            if stamps[k] >= least:
+                lines += 1
+                changed += stamps[k] & 1
+                end = k + 1
+                newest = max(newest, stamps[k])
+    return lines, changed, end, newest >> 1
 
 
 cdef void fill(Access* x, tuple given) except *:

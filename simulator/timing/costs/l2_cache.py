@@ -8,26 +8,31 @@ the next ones begin: accesses are then noted down (`later`) and touched when all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...interpreter.regions import AccessRegion
 from ...interpreter.tensors import Tensor
-from ._l2 import touch
+from ...l2_state import LINE_BYTES
+from ._l2 import touch, touch_back
 
-LINE_SHIFT = 7  # MSO counts reads of L2 in requests of 128 bytes: that much comes from memory at least
+LINE_SHIFT = LINE_BYTES.bit_length() - 1
 MAX_LINES = 1 << 28
 MEMO = 1 << 14  # tiles of one form that are known to have been touched
 NEW, CHANGED, TOTAL = 9, 10, 11  # places in an access of `touch`
 PARTS = 64  # in which what earlier kernels wrote leaves L2
+AGES = 1 << 10  # likewise, what the launch before left
 NOTES = 1 << 12  # of stores whose lines are still in L2; more are added up
 CLOCK, OWED, WRITTEN, HEAD, TAIL = range(5)  # places in the state of `touch`
 KEPT_BYTES = (
     1 << 28
 )  # of accesses that are noted down; then they are touched, in waves as far as they are known
 Met = Sequence[tuple[Tensor, AccessRegion, bool]]
+Run = tuple[
+    Tensor | None, int, int, int
+]  # tensor, first of its lines, how many, the last of them that are changed
 
 
 class Ticket:
@@ -46,11 +51,16 @@ class FirstTouch:
 
     capacity: its bytes. Kept per tensor as a map of pieces of 128 bytes (larger ones for tensors above 32 GiB). `resident`:
     tensors that are there when the kernel starts, as far as they fit; all others come from memory. changed: part of L2 that
-    is full of what earlier kernels wrote, and has to go to memory first.
+    is full of what earlier kernels wrote, and has to go to memory first. left: what the launch before left, oldest first; a
+    tensor None is memory that the launch does not reach.
     """
 
     def __init__(
-        self, capacity: int = 1 << 36, resident: Iterable[Tensor] = (), changed: float = 0.0
+        self,
+        capacity: int = 1 << 36,
+        resident: Iterable[Tensor] = (),
+        changed: float = 0.0,
+        left: Sequence[Run] = (),
     ) -> None:
         self.room = capacity >> LINE_SHIFT
         self.maps: dict[int, tuple[np.ndarray, int]] = {}
@@ -64,12 +74,59 @@ class FirstTouch:
         self.tickets: list[Ticket] = []
         self.kept_bytes = 0
         self.cores = 0
+        self.loop = False  # whether the start is known when all accesses are
+        self.apart: set[int] = set()  # tensors (by id) of which the start is known in a loop, too
+        self.guessed: Callable[[], Sequence[Run]] = tuple
+        self.resident = tuple(resident)
+        if left:
+            self._put(left)
+        self._bring()
+
+    def in_loop(self, cold: Iterable[Tensor], guessed: Callable[[], Sequence[Run]]) -> None:
+        """The launch before was the same. cold: of which nothing is there all the same; so it is with the resident ones.
+
+        guessed: what is taken for what it left, where there are too many accesses to wait for the last one.
+        """
+        self.loop, self.guessed = True, guessed
+        self.apart = {id(x.whole) for x in (*self.resident, *cold)}
+
+    def guess(self) -> None:
+        """Do not wait for the last access."""
+        if self.loop:
+            self.loop = False
+            self._put(self.guessed())
+            self._bring()
+
+    def _bring(self) -> None:
+        """The resident tensors, as the newest."""
         left = self.room
-        for tensor in resident:
-            lines = (tensor.whole.elements * tensor.dtype.itemsize >> LINE_SHIFT) + 1
+        for tensor in self.resident:
+            lines = lines_of(tensor)
             if id(tensor.whole) not in self.maps and lines <= left:
-                self._map(tensor)[0][:] = 2
+                self._map(tensor)[0][:] = 2 * self.state[CLOCK]
                 left -= lines
+
+    def _put(self, left: Sequence[Run]) -> None:
+        """Begin with these lines, at a clock at which each of them has an age."""
+        clock = self.state[CLOCK] = self.room + 1
+        notes = []
+        for tensor, first, lines, changed in reversed(left):
+            lines = min(lines, clock - 1)
+            if tensor is not None and id(tensor.whole) not in self.apart:
+                stamps, shift = self._map(tensor)
+                k = shift - LINE_SHIFT
+                some = stamps[first >> k : (first + lines) >> k]
+                some[:] = (clock - lines + 1 + (np.arange(len(some)) << k)) << 1
+                some[len(some) - (changed >> k) :] |= 1
+            step = max(1, self.room // AGES)
+            notes += [(clock - n, min(step, changed - n)) for n in range(0, min(changed, lines), step)]
+            clock -= lines
+        self._note(notes[::-1])
+
+    def _note(self, notes: Sequence[tuple[int, int]]) -> None:
+        """Lines that were changed before: (clock of the last touch, how many), oldest first."""
+        self.queue[: len(notes)] = np.reshape(notes, (-1, 2))
+        self.state[HEAD], self.state[TAIL] = 0, len(notes)
 
     @property
     def owed(self) -> int:
@@ -109,6 +166,7 @@ class FirstTouch:
         Gives one number for each tile of an access.
         """
         ticket = Ticket(met, order, rows, numbers)
+        self.guess()
         self._touch([ticket], 0)
         return ticket.shares
 
@@ -118,12 +176,18 @@ class FirstTouch:
         """From here on accesses may be noted down, to be touched in waves of so many programs."""
         self.cores = cores
 
+    @property
+    def waits(self) -> bool:
+        """Whether shares are known only once more accesses are."""
+        return self.loop or self.cores > 0
+
     def later(self, met: Met, order: np.ndarray, rows: np.ndarray, numbers: np.ndarray) -> Ticket:
         """Note accesses down; `settle` finds their shares."""
         ticket = Ticket(met, order, rows, numbers)
         self.tickets.append(ticket)
         self.kept_bytes += sum(_size(region) for _, region, _ in met)
         if self.kept_bytes > KEPT_BYTES:
+            self.guess()
             self.settle()
         return ticket
 
@@ -136,23 +200,37 @@ class FirstTouch:
     def _touch(self, tickets: list[Ticket], cores: int) -> None:
         accesses = [self._access(*x) for t in tickets for x in t.met]
         before = np.cumsum([0, *(len(t.met) for t in tickets)])
-        order = np.concatenate([t.order + k for t, k in zip(tickets, before, strict=False)])
-        first = np.concatenate([t.rows * len(t.numbers) for t in tickets])
+        order = np.concatenate([t.order + k for t, k in zip(tickets, before, strict=False)]).astype(np.int32)
+        first = np.concatenate([t.rows * len(t.numbers) for t in tickets]).astype(np.int64)
         cut = np.repeat(np.arange(len(tickets), dtype=np.int32), [len(t.order) for t in tickets])
-        cuts = _cuts(tickets, cores)
-        touch(
-            accesses,
-            order.astype(np.int32),
-            first.astype(np.int64),
-            cut,
-            cuts,
-            self.room,
-            self.state,
-            self.queue,
-        )
+        tiles = accesses, order, first, cut, _cuts(tickets, cores)
+        if not (self.loop and self._all_is_there(*tiles, tickets)):
+            touch(*tiles, self.room, self.state, self.queue)
+        self.loop = False
         for t, k in zip(tickets, before, strict=False):
             t.shares = [self._found(accesses[k + i], write) for i, (*_, write) in enumerate(t.met)]
             t.met = []
+
+    def _all_is_there(
+        self, accesses: list[Any], order: np.ndarray, first: np.ndarray, cut: np.ndarray, cuts: np.ndarray,
+        tickets: list[Ticket],
+    ) -> bool:  # fmt: skip
+        """Find what the same accesses left before; gives whether it is all that they touch."""
+        changed = np.zeros(AGES, np.int64)
+        if self.apart:
+            met = np.array([id(x.whole) not in self.apart for t in tickets for x, *_ in t.met])
+            kept = met[order]
+            order, first, cut = order[kept], first[kept], cut[kept]
+        fits = touch_back(accesses, order, first, cut, cuts, self.room, changed)
+        self.state[CLOCK] = self.room + 1
+        ages = np.flatnonzero(changed)
+        self._note([((k + 1) * (self.room + 2) // AGES, int(changed[k])) for k in ages.tolist()])
+        if fits and not self.apart:
+            return True
+        for memo in self.touched.values():
+            memo[:] = 0
+        self._bring()
+        return False
 
     def _found(self, access: tuple[Any, ...], write: bool) -> np.ndarray:
         if write:
@@ -164,6 +242,11 @@ class FirstTouch:
     def past(self, size: float) -> None:
         """A load of `size` bytes that leaves no trace in L2."""
         self.read_lines += int(size) >> LINE_SHIFT
+
+    @property
+    def left_bytes(self) -> int:
+        """What is changed in L2, or has left it, without memory having it yet."""
+        return LINE_BYTES * (self.owed + sum(n for _, n in self.changed))
 
     @property
     def write_share(self) -> float:
@@ -193,6 +276,11 @@ class FirstTouch:
                 shift += 1
             found = self.maps[id(tensor)] = (np.zeros((size >> shift) + 2, np.uint32), shift)
         return found
+
+
+def lines_of(tensor: Tensor) -> int:
+    """Lines of L2 that a tensor takes at most."""
+    return (tensor.whole.elements * tensor.dtype.itemsize >> LINE_SHIFT) + 1
 
 
 def _cuts(tickets: list[Ticket], cores: int) -> np.ndarray:

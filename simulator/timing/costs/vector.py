@@ -75,6 +75,10 @@ class VectorCosts:
         """Filling a tile with the value of masked-out elements before a partial load."""
         return self.operands.whole("duplicate", v)
 
+    def selected(self, v: Value) -> Cost:
+        """Elements of a tile in the place of others, by a mask."""
+        return self.operands.whole("select", v)
+
     def spread(self, v: Value) -> Cost:
         """Each element into a block of 32 bytes: a repeat of Brcb takes eight of them."""
         bits = 16 if bits_of(v.dtype.name) <= 16 else 32

@@ -22,6 +22,8 @@ def run(
     channels: _Rows,
     capacity: _Floats,
     dispatch: float,
+    start: float,
+    core_start: float,
     cross: float,
     issue: float,
     expected: npt.NDArray[np.int64],

@@ -39,7 +39,8 @@ cdef struct Launch:  # the programs and what is kept about them
     const Traces* traces
     int64_t next
     int cores
-    double dispatch
+    double dispatch, start
+    double turn  # when the next program can be handed out
     SpanRow* spans
     double* cycles  # per core
     double* dispatched
@@ -62,8 +63,9 @@ cdef void go_on(World* world, Launch* launch, Core* core) noexcept nogil:
         close_program(world, launch, core)
 
 
-cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) noexcept nogil:
-    """Give the next program to a core that is free now."""
+cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch, double start) noexcept nogil:
+    """Give the next program to a core that is free now, when its turn has come."""
+    cdef double begin = max(world.now, launch.turn) + dispatch
     launch.cycles[core.index] = world.now
     if launch.next == launch.traces.count:
         return
@@ -71,9 +73,10 @@ cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) no
     open_program(launch.traces, &core.decoder, launch.next)
     launch.next += 1
     launch.taken[core.index] += 1
-    launch.dispatched[core.index] += dispatch
-    launch.spans[core.program] = SpanRow(world.now + dispatch, 0.0, core.index)
-    begin_program(world, core, world.now + dispatch)
+    launch.turn = begin - dispatch + start
+    launch.dispatched[core.index] += begin - world.now
+    launch.spans[core.program] = SpanRow(begin, 0.0, core.index)
+    begin_program(world, core, begin)
     go_on(world, launch, core)
 
 
@@ -130,7 +133,7 @@ cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
         else:
             join(&world.sharing, channel, world.now, pipe.amount, item)
     else:
-        hand_out(world, launch, &cores[pop(&world.frees)], launch.dispatch)
+        hand_out(world, launch, &cores[pop(&world.frees)], launch.dispatch, launch.start)
     return True
 
 
@@ -153,7 +156,7 @@ cdef int64_t first_unknown(const Core* core) noexcept nogil:
 
 def run(
     const PipeRow[::1] pipes, int units, const ChannelRow[::1] channels, const double[::1] capacity,
-    double dispatch, double cross, double issue, const int64_t[::1] expected,
+    double dispatch, double start, double core_start, double cross, double issue, const int64_t[::1] expected,
     Code code, double[:, ::1] queue_times, int[:, :, ::1] queue_records,
     double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[:, :, ::1] line_stalls,
@@ -196,7 +199,8 @@ def run(
     world.timeline_until, world.by_line = INFINITY, by_line
     world.first_lane, world.lanes = code.all.first_pipe, code.all.pipes
     launch = Launch(
-        &code.all, 0, n_cores, dispatch, &spans[0], &core_cycles[0], &core_dispatch[0], &core_programs[0],
+        &code.all, 0, n_cores, dispatch, start, 0.0, &spans[0], &core_cycles[0], &core_dispatch[0],
+        &core_programs[0],
     )
     try:
         for c in range(n_cores):
@@ -215,7 +219,7 @@ def run(
                 cores[c].pipes[p].causes = &queue_records[c, 1, pipes[p].first]
         with nogil:
             for c in range(n_cores):
-                hand_out(&world, &launch, &cores[c], 0.0)
+                hand_out(&world, &launch, &cores[c], 0.0, core_start)
         while True:
             with nogil:
                 more = run_slice(&world, &launch, cores, SLICE)

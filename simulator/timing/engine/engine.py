@@ -2,8 +2,9 @@
 
 It knows neither kernels nor products. The rules:
 
-* Programs are handed out in launch order; a core that has finished one (latencies included) takes the next
-  after `dispatch_cycles`. Of several free cores the lowest number goes first.
+* Programs are handed out in launch order, one after the other, `start_cycles` apart (`core_start_cycles` where it is the
+  first of a core); a core that has finished one (latencies included) takes the next `dispatch_cycles` after its turn has
+  come. Of several free cores the lowest number goes first.
 * A unit's scalar stage issues the unit's records in program order, `issue_cycles` per instruction, then waits
   for room: record k of a pipe needs record k - queue_depth of that pipe to have started. Records of a scalar
   pipe execute in line: the stage waits for their dependencies and is taken for their occupancy.
@@ -220,6 +221,8 @@ def _run(
         layout.channels,
         layout.capacity,
         machine.dispatch_cycles,
+        machine.start_cycles,
+        machine.core_start_cycles,
         machine.cross_pipe_cycles,
         machine.issue_cycles,
         layout.expected,

@@ -77,6 +77,9 @@ class Channel:
         return max(Counter(self.resources).values(), default=1)
 
 
+CYCLES = ("dispatch_cycles", "start_cycles", "core_start_cycles", "cross_pipe_cycles", "issue_cycles")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Machine:
     """A number of equal cores and what they share.
@@ -86,6 +89,8 @@ class Machine:
         cores: number of cores.
         channels, resources: see there.
         dispatch_cycles: from a core being free to its next program; not charged for a core's first program.
+        start_cycles: what the one that hands out programs takes for each: starts follow each other at least so far apart.
+        core_start_cycles: the same for the first program of each core, which may take longer.
         cross_pipe_cycles: added to a dependency whose two records are on different pipes.
         issue_cycles: time of the scalar stage per hardware instruction.
     """
@@ -95,6 +100,8 @@ class Machine:
     channels: tuple[Channel, ...] = ()
     resources: tuple[Resource, ...] = ()
     dispatch_cycles: float = 0.0
+    start_cycles: float = 0.0
+    core_start_cycles: float = 0.0
     cross_pipe_cycles: float = 0.0
     issue_cycles: float = 0.0
 
@@ -104,7 +111,7 @@ class Machine:
         _within("machine: number of units", len(self.units), 1, MAX_UNITS)
         _within("machine: number of channels", len(self.channels), 0, MAX_CHANNELS)
         _within("machine: number of resources", len(self.resources), 0, MAX_RESOURCES)
-        for name in ("dispatch_cycles", "cross_pipe_cycles", "issue_cycles"):
+        for name in CYCLES:
             value = getattr(self, name)
             if not 0 <= value < math.inf:
                 raise UsageError(f"machine: {name} is {value}, it must be finite and at least 0")

@@ -106,15 +106,19 @@ def wire(
     def pipe(unit: str, name: str) -> int:
         return index.get((unit, name), -1)
 
+    cores = product.cube_cores if has_dot else product.vector_cores // (product.aiv_per_aic if both else 1)
+    start = start_cycles(product, cores)
     machine = Machine(
         pipes=pipes,
-        cores=product.cube_cores if has_dot else product.vector_cores // (product.aiv_per_aic if both else 1),
+        cores=cores,
         channels=_channels(product),
         resources=(
             Resource(name="HBM", bytes_per_cycle=product.hbm_bytes_per_cycle),
             Resource(name="L2", bytes_per_cycle=product.l2_bytes_per_cycle),
         ),
         dispatch_cycles=product.number("launch.dispatch_cycles_per_program"),
+        start_cycles=start,
+        core_start_cycles=start,
         cross_pipe_cycles=product.number("sync.set_flag_cycles") + product.number("sync.wait_flag_cycles"),
         issue_cycles=product.number("scalar.issue_cycles_per_instruction"),
     )
@@ -213,12 +217,21 @@ def with_memory_rate(machine: Machine, product: Product, write_share: float) -> 
     return replace(machine, resources=(hbm, *machine.resources[HBM + 1 :]))
 
 
-def launch_overhead_us(product: Product, cores: int, most_cores: int) -> float:
-    """Launch cost outside of the cores, published for one core and for all, linear in between; and the kernel's head."""
-    one, most = (
-        product.number("launch.single_core_overhead_us"),
-        product.number("launch.all_cores_overhead_us"),
-    )
-    span = most_cores - 1
-    head = product.number("launch.kernel_head_us")
-    return head + (one if span <= 0 else one + (most - one) * (cores - 1) / span)
+def start_cycles(product: Product, most_cores: int) -> float:
+    """Cycles between the starts of two cores, or programs: the last core starts so much later than the first."""
+    one, most = (product.number(f"launch.{n}_overhead_us") for n in ("single_core", "all_cores"))
+    return product.us_to_cycles(most - one) / max(1, most_cores - 1)
+
+
+def with_cold_code(machine: Machine, product: Product) -> Machine:
+    """The machine after another kernel: each core fetches the kernel's code and pages, one core after the other."""
+    fetched = product.us_to_cycles(product.number("launch.cold_code_us_per_core"))
+    return replace(machine, core_start_cycles=machine.core_start_cycles + fetched)
+
+
+def launch_overhead_us(product: Product) -> float:
+    """Of a launch, what is before its cores and after them, and the head of the kernel in a core.
+
+    That cores start one after the other is in the engine (`start_cycles`), as is the code that they fetch.
+    """
+    return sum(product.number(f"launch.{n}_us") for n in ("single_core_overhead", "kernel_head"))

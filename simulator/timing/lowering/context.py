@@ -33,6 +33,7 @@ from .shared_rows import HalfCosts, PieceCosts
 COMPILER = "compiler.rules"
 ADDRESS = "scalar.strided_address_cycles_per_element"
 DISPATCH = "launch.dispatch_cycles_per_program"
+BARRIER = "sync.barrier_cycles"
 FLAGS = ("flag", "arrived", "drain")  # first words of the keys of such slots
 ALWAYS_USED = (
     "path.gm_to_ub.bytes_per_cycle",
@@ -177,6 +178,7 @@ class LoweringPlan:
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
+        self.late_from_memory = product.number("memory.read_late_cycles")
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
         self.read_rates, self.write_rates = (
             PathRates.of(product, "gm_to_ub"),
@@ -196,6 +198,7 @@ class LoweringPlan:
         self.l1_rates = PathRates.of(product, "gm_to_l1_nd2nz")
         nd = "path.l0c_to_gm.nz2nd_fixed_cycles"
         self.fixp_latency = product.number(nd if product.has(nd) else "path.l0c_to_gm.fixed_cycles")
+        self.fixp_row = PathRates.of(product, "l0c_to_gm").row
         least = "path.l0c_to_gm.min_cycles"
         self.fixp_min = product.number(
             least if product.has(least) else "path.l0c_to_gm.issue_interval_cycles"
@@ -281,6 +284,12 @@ class LoweringPlan:
         """Cycles that a flag takes from one core to another."""
         self.assume(CROSS_CORE_SYNC)
         return self.product.number(CROSS_CORE_SYNC)
+
+    def barrier(self) -> float:
+        """Cycles from the last core's arrival at a barrier until all go on."""
+        found = BARRIER if self.product.has(BARRIER) else CROSS_CORE_SYNC
+        self.assume(found)
+        return self.product.number(found)
 
     @property
     def scalar(self) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
 from ..costs.transfers import boxed
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
-from ..placement.layouts import table_bytes
+from ..placement.layouts import FRACTAL, table_bytes
 from ..placement.slots import Slot
 from .hand_overs import HandOvers, Leg
 from .records import LoweringContext, itemsize, tile_size
@@ -134,7 +136,8 @@ class CubeLowering:
     ) -> None:
         """A tile of `size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
-        sent = Leg(wiring.fixp, wiring.cube_write[1], plan.fixp_min, plan.fixp_latency)
+        cycles = max(plan.fixp_min, self._rows_out(v, 1, v.numel))
+        sent = Leg(wiring.fixp, wiring.cube_write[1], cycles, plan.fixp_latency)
         read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency, 1)
         self.hand_overs.record(op, v, size, (sent, read), reads, writes, clobbers)
 
@@ -148,6 +151,11 @@ class CubeLowering:
             latency=leg.latency,
             **what,
         )
+
+    def _rows_out(self, r: Value, bursts: Any, elements: Any) -> Any:
+        """Cycles that the fixpipe takes for the rows of a product; columns of 16 are fractals as they are, not rows."""
+        rows = np.maximum(bursts, elements / r.shape[-1]) if r.shape[-1] > FRACTAL else bursts
+        return rows * self.plan.fixp_row
 
     def to_ub(self, op: Op, r: Value) -> None:
         """A product on its way to UB: through global memory where Cube and Vector are apart."""
@@ -181,5 +189,6 @@ class CubeLowering:
         root = plan.definitions.root(v)
         made = None if root is None else plan.definitions.of(root)
         pieces = 1 if made is None else plan.placement.pieces.of_product(made)
-        cycles = pieces * plan.fixp_min + (pieces - 1) * plan.fixp_latency
+        least = np.maximum(pieces * plan.fixp_min, self._rows_out(v, bursts, elements))
+        cycles = least + (pieces - 1) * plan.fixp_latency
         self._moved(op, amount, Leg(fixp, channel, cycles, plan.fixp_latency), reads=reads)

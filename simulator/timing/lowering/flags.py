@@ -68,12 +68,13 @@ class FlagLowering:
                 f"sync_block_all({op.attrs['mode']!r}): the kernel has no work for such cores; no core waits",
             )
             return
+        kind = KINDS.get(op.attrs["mode"])  # None: only the two Vector cores of a program
+        told = plan.cross_core() if kind is None else plan.barrier()
         arrived = {c: plan.extra_slot(("arrived", c)) for c in cores}
         for c in cores:
             drained = tuple(plan.drains[p] for p in plan.wiring.pipes_of(c))
             self._cross(op, self._pipe_of(c, "S"), instructions=0, writes=drained)
-            self._cross(op, self._pipe_of(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
-        kind = KINDS.get(op.attrs["mode"])  # None: only the two Vector cores of a program
+            self._cross(op, self._pipe_of(c, "S"), latency=told, writes=(arrived[c],))
         channel = -1 if kind is None else BARRIER - kind
         for c in cores:
             self._cross(op, self._pipe_of(c, "S"), channel=channel, reads=tuple(arrived.values()))

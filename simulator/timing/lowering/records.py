@@ -23,6 +23,7 @@ from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
 from ..trace.tree import GlobalAccess, Instruction, Path
+from . import masked_elements
 from .context import ADDRESS, LoweringPlan, PathRates
 from .sub_cores import pair_of
 
@@ -172,6 +173,17 @@ class LoweringContext(Interpreter):
         x = Instruction(pipe, line, occupancy, channel=number, **what)
         self.recorder.add(x, self.active_or_none())
 
+    def target_of(
+        self,
+        op: Op,
+        pipe: int,
+        channels: tuple[int, int],
+        access: GlobalAccess | None,
+        share: np.ndarray | None = None,
+    ) -> Target:
+        """Where a transfer goes whose channel is known when all accesses are."""
+        return Target(self.path(op, pipe, channels), access, share)
+
     def path(self, op: Op, pipe: int, channels: tuple[int, int]) -> Path:
         """The channels of a transfer, from memory and from L2, and the lines of both."""
         one, other = (self.plan.line(op.loc, pipe, channel) for channel in channels)
@@ -234,7 +246,11 @@ class LoweringContext(Interpreter):
         """A tile from global memory; gives its slots and how many of its elements come. channels: see `load_box`."""
         r = op.results[0]
         writes, clobbers = self.target(r)
-        what = {"writes": writes, "clobbers": clobbers, "latency": latency}
+        what: dict[str, Any] = {"writes": writes, "clobbers": clobbers, "latency": latency}
+        if pipe == self.plan.wiring.mte2 and masked_elements.selects(self, pointer, mask):
+            masked_elements.move_all(self, op, pointer, r, (pipe, channels, rates), **what)
+            masked_elements.select(self, op, r, writes, writes)
+            return writes, r.numel
         if not isinstance(pointer.offsets, Affine) or not boxed(mask):
             self.discrete(op, r, "load", pipe, channels[0], rates.interval, **what)
             return writes, r.numel
@@ -258,8 +274,9 @@ class LoweringContext(Interpreter):
         access, share, many = self.source(op, pointer, mask, amount)
         moved = self.moved(r, pipe, pointer.offsets, amount, bursts)
         what.update(self.least_in(op, rates, pointer, mask, moved, many))
-        target = Target(self.path(op, pipe, channels), access, share)
-        self.add(pipe, op.loc, channel=target, amount=moved.amount, half=moved.half, **what)
+        target = self.target_of(op, pipe, channels, access, share)
+        late = self.plan.late_from_memory if pipe == self.plan.wiring.mte2 else 0.0
+        self.add(pipe, op.loc, channel=target, amount=moved.amount, half=moved.half, late=late, **what)
         return bursts, elements
 
     def moved(self, v: Value, pipe: int, offsets: Affine, amount: Any, bursts: Any) -> Moved:
@@ -284,11 +301,14 @@ class LoweringContext(Interpreter):
 
         interval: cycles between two of them. more: latency and slots.
         """
-        run = op.attrs.get("run", 1)
+        run, half = op.attrs.get("run", 1), self.plan.is_shared(v, pipe)
+        vector_ways = (self.plan.wiring.mte2, self.plan.wiring.mte3)
+        if self.plan.compiled and run == 1 and op.kind in ("load", "store") and pipe in vector_ways:
+            masked_elements.one_by_one(self, op, v, what, half, **more)
+            return
         n, size = v.numel // run, align(run * itemsize(v), BLOCK_BYTES)
         things = "elements" if run == 1 else f"rows of {run} elements"
         self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
-        half = self.plan.is_shared(v, pipe)
         n = -(-n // 2) if half else n
         more.update(occupancy=n * interval, amount=n * size, instructions=n, half=half)
         self.add(pipe, op.loc, channel=channel, **more)
@@ -369,7 +389,7 @@ class LoweringContext(Interpreter):
         if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, FlatMemory):
             return channels[0]
         region = self.checked_region(op, pointer, mask, op.kind, self.active)
-        return Target(self.path(op, pipe, channels), GlobalAccess(pointer.tensor, region, True))
+        return self.target_of(op, pipe, channels, GlobalAccess(pointer.tensor, region, True))
 
     def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
         many = bursts if isinstance(bursts, int) else int(bursts.max())

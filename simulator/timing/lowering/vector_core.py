@@ -11,6 +11,7 @@ from ..costs.model import Cost
 from ..costs.transfers import boxed
 from ..placement.layouts import SCALAR as SCALAR_FORM
 from ..placement.layouts import TILE
+from . import masked_elements
 from .context import Template
 from .records import LoweringContext, itemsize
 
@@ -170,6 +171,9 @@ class VectorLowering:
             reads = self._spread(op, v, reads)
         pipe, write = plan.wiring.mte3, plan.wiring.write
         rates = plan.write_rates.in_pieces(plan.placement.pieces.of_vector(op, v), plan.write_latency)
+        if v.shape and masked_elements.selects(context, pointer, mask):
+            self._store_selected(op, pointer, v, reads, (pipe, write, rates))
+            return
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             what = {"latency": plan.write_latency, "reads": reads}
             context.discrete(op, v, op.kind, pipe, write[0], plan.write_rates.interval, **what)
@@ -189,6 +193,20 @@ class VectorLowering:
             amount=moved.amount,
             reads=reads,
             half=moved.half,
+        )
+
+    def _store_selected(
+        self, op: Op, pointer: Pointers, v: Value, reads: tuple[int, ...], where: Any
+    ) -> None:
+        """What is there is loaded, the elements of the mask go in, and all of it is stored."""
+        context, plan = self.context, self.plan
+        there = (plan.extra_slot(("masked store", op.id)),)
+        source = plan.wiring.mte2, plan.wiring.read, plan.read_rates
+        if op.kind == "store":  # what an atomic operation leaves alone, it adds nothing to
+            masked_elements.move_all(context, op, pointer, v, source, latency=plan.read_latency, writes=there)
+        masked_elements.select(context, op, v, (*reads, *there), there)
+        masked_elements.move_all(
+            context, op, pointer, v, where, stores=True, latency=plan.write_latency, reads=there
         )
 
     def _spread(self, op: Op, v: Value, reads: tuple[int, ...]) -> tuple[int, ...]:

@@ -122,7 +122,7 @@ class TraceBuilder:
         lanes = RecordLanes(active, each, self.programs)
         ticket = self.touch.later(met, order, rows, lanes.numbers(self.numbers))
         pending = Pending(body, known, lanes, ticket)
-        if self.touch.cores:
+        if self.touch.waits:
             self.repeats.code.append(pending)
             self.pending = True
             self.settle_if_many()
@@ -133,6 +133,7 @@ class TraceBuilder:
     def settle_if_many(self) -> None:
         """What is pending takes room."""
         if self.records - self.settled >= CHUNK:
+            self.touch.guess()
             self.settle()
 
     def settle(self) -> None:

@@ -58,7 +58,7 @@ def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     amount = _rows(x.amount, lanes)
     (memory, l2), (line, rest) = x.path
     if (share == 1.0).all():
-        yield Piece(slow, amount, x.latency, memory, line, x.writes, x.clobbers)
+        yield Piece(slow, amount, x.latency + x.late, memory, line, x.writes, x.clobbers)
         return
     if not share.any():
         yield Piece(occupancy, amount, x.latency, l2, rest, x.writes, x.clobbers)
@@ -70,7 +70,7 @@ def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     last = Piece(*_part(occupancy, amount, 1.0 - share, ~whole), x.latency, l2, rest, x.writes, x.clobbers)
     if whole.any():
         new = _part(slow, amount, share, whole)
-        last = Piece(*new, x.latency, memory, line, x.writes, x.clobbers, last)
+        last = Piece(*new, x.latency + x.late, memory, line, x.writes, x.clobbers, last)
     yield last
 
 

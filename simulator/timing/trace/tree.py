@@ -41,9 +41,10 @@ class Instruction(NamedTuple):
     """A record of a program, or of each iteration of a loop.
 
     occupancy, amount, slow: one number, or one for each lane. slow: occupancy of a load from memory; None where it is that
-    of a load from L2. partial: lanes that have it, None for all. access: where a transfer reads or writes. share: which part
-    of a load comes from memory (of a store: whether it goes at memory's pace). cores: the Vector cores that have it, where a
-    program has two. stage: of the loop's body that it belongs to, where these run apart.
+    of a load from L2. late: cycles that a load from memory is usable later than one from L2. partial: lanes that have it,
+    None for all. access: where a transfer reads or writes. share: which part of a load comes from memory (of a store:
+    whether it goes at memory's pace). cores: the Vector cores that have it, where a program has two. stage: of the loop's
+    body that it belongs to, where these run apart.
     """
 
     pipe: int
@@ -63,6 +64,7 @@ class Instruction(NamedTuple):
     slow: Any = None
     cores: Slots = FIRST
     stage: int = 0
+    late: float = 0.0
 
     @property
     def same_in_all(self) -> bool:

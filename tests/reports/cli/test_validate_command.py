@@ -59,7 +59,7 @@ def test_the_page_fits_80_columns_and_shows_rows_groups_and_exclusions(table, ca
     words = " ".join(page.split())
     assert "first 8.5 8 -6 % 4 -53 %" in words
     assert "second * 600 800 +33 % 400 -33 %" in words
-    assert "shared group: not fitted 1 5.9 % 5.9 %" in words
+    assert "shared group 2 1 5.9 % 5.9 % - - - 53 %" in words
     assert "excluded: 1 row (third): the board was cold" in words
     assert "1 a note" in words
     assert "2 doubled" in words
@@ -82,13 +82,15 @@ def test_json_is_what_scripts_were_promised(table, capsys):
     assert status_of(["validate", "--json", "--table", table(*ROWS)]) == 0
     out, err = capsys.readouterr()
     data = json.loads(out)
-    assert list(data) == ["groups", "rows"]
+    assert list(data) == ["groups", "orders", "rows"]
     assert data["groups"]["shared group: fitted"] == {
         "rows": 1,
         "median_abs_error": pytest.approx(1 / 3),
         "p90_abs_error": pytest.approx(1 / 3),
         "spearman": None,
         "roofline_median_abs_error": pytest.approx(1 / 3),
+        "interval_coverage": None,
+        "interval_width": None,
     }
     assert data["rows"][0] == {
         "id": "first",
@@ -101,11 +103,32 @@ def test_json_is_what_scripts_were_promised(table, capsys):
         "unit": "us",
         "error": pytest.approx(-0.5 / 8.5),
         "judged": True,
+        "low": None,
+        "high": None,
+        "inside": None,
         "note": "a note; doubled",
     }
     assert data["rows"][2]["note"].startswith("excluded: the board was cold")
     assert (data["rows"][2]["judged"], data["rows"][2]["error"] is None) == (False, False)
     assert "excluded: 1 row (third)" in err
+
+
+def test_times_of_kernels_have_an_interval_and_groups_the_share_inside(tmp_path, capsys):
+    """In JSON and on the page; a table of others has the same."""
+    row = '{},ascend910b2,add,mine,98432,"fp32,fp32->fp32",cores=48 block=1024,{},us,no,A,,somewhere,'
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join([HEAD, row.format("near", 8), row.format("far", 800)]) + "\n")
+    assert status_of(["validate", "--json", "--table", str(path)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    near, far = data["rows"]
+    assert (near["inside"], far["inside"]) == (True, False)
+    assert near["low"] < near["predicted"] < near["high"]
+    for name in ("mine", "held out: A2 and A3", "held out: all"):
+        assert data["groups"][name]["interval_coverage"] == 0.5
+        assert data["groups"][name]["interval_width"] == pytest.approx(near["high"] / near["low"])
+    assert status_of(["validate", "--table", str(path), "--plot", str(tmp_path / "x.svg")]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"50 % {near['high'] / near['low']:.2f}" in words
 
 
 @pytest.mark.parametrize("ending", ["svg", "PNG"])

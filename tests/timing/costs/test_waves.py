@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 
+pytestmark = pytest.mark.usefixtures("cold_l2")
+
 LINE = 128
 CORES = 4
 SMALL = {"cores.cube_cores": CORES // 2, "cores.vector_cores": CORES}

@@ -33,6 +33,8 @@ def machine(
     port: float = 8,
     hbm: float = 1e9,
     dispatch: float = 0,
+    start: float = 0,
+    core_start: float = 0,
     cross: float = 0,
     issue: float = 0,
 ) -> Machine:
@@ -46,6 +48,8 @@ def machine(
         ),
         resources=(Resource(name="HBM", bytes_per_cycle=hbm),),
         dispatch_cycles=dispatch,
+        start_cycles=start,
+        core_start_cycles=core_start,
         cross_pipe_cycles=cross,
         issue_cycles=issue,
     )

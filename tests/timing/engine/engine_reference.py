@@ -85,7 +85,7 @@ class Reference:
     """Runs all programs on construction; results by program."""
 
     def __init__(self, machine: Machine, parts: Sequence[Part]) -> None:
-        self.machine, self.now = machine, 0.0
+        self.machine, self.now, self.turn = machine, 0.0, 0.0
         self.waiting = sorted((int(n), g.records, j) for g in parts for j, n in enumerate(g.programs))
         self.cores: list[Run | None] = [None] * machine.cores
         self.runs: dict[int, Run] = {}
@@ -100,18 +100,19 @@ class Reference:
             for c in {int(k) for _, t, _ in self.waiting for k in t.channel if k <= BARRIER}
         }
         for core in range(machine.cores):
-            self.hand_out(core, 0.0)
+            self.hand_out(core, 0.0, machine.core_start_cycles)
         while any(self.cores):
             self.present()
             self.go_to_next_moment()
         self.cycles = max(self.ends.values())
 
-    def hand_out(self, core: int, dispatch: float) -> None:
+    def hand_out(self, core: int, dispatch: float, start: float) -> None:
         self.cores[core] = None
         if not self.waiting:
             return
         number, trace, column = self.waiting.pop(0)
-        begin = self.now + dispatch
+        begin = max(self.now, self.turn) + dispatch
+        self.turn = begin - dispatch + start
         pipes, units = self.machine.pipes, self.machine.units
         run = Run(
             number,
@@ -148,7 +149,7 @@ class Reference:
             for core, run in enumerate(self.cores):
                 if run is not None and not moved and self.over(run):
                     self.ends[run.number] = self.now
-                    self.hand_out(core, self.machine.dispatch_cycles)
+                    self.hand_out(core, self.machine.dispatch_cycles, self.machine.start_cycles)
                     moved = True
 
     def over(self, run: Run) -> bool:

@@ -36,6 +36,8 @@ def machines(draw: st.DrawFn, cores: int = 4, channels: int = 3) -> Machine:
         ),
         resources=resources,
         dispatch_cycles=draw(cycles),
+        start_cycles=draw(cycles),
+        core_start_cycles=draw(cycles),
         cross_pipe_cycles=draw(cycles),
         issue_cycles=draw(st.integers(0, 4)) / 4,
     )

@@ -43,7 +43,7 @@ def tiles_met_again(x_ptr, wide, tiles, width, HOW: tl.constexpr, TM: tl.constex
 def each_row(how="", warm=False, columns=64):
     """Cycles for each row of a tile."""
     wide = columns * TILES
-    with sim.device(NAME, warm_l2=warm):
+    with sim.device(NAME, l2="warm" if warm else "cold"):
         run = tiles_of_rows.time(
             (1,), sim.shape((ROWS, wide), "float16"), wide, TILES, HOW=how, TM=ROWS, TN=columns
         )
@@ -77,7 +77,7 @@ def test_memory_is_never_faster_than_l2_nor_past_l2_faster_than_memory(columns, 
     wide = columns * TILES - cut
     times = []
     for how, warm in (("", True), ("", False), (".cv", False)):
-        with sim.device(NAME, warm_l2=warm):
+        with sim.device(NAME, l2="warm" if warm else "cold"):
             run = tiles_met_again.time(
                 (8,), sim.shape((8 * ROWS, wide), "float16"), wide, TILES, wide, HOW=how, TM=ROWS, TN=columns
             )

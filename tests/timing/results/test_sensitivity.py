@@ -6,6 +6,8 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
 
+pytestmark = pytest.mark.usefixtures("cold_l2")
+
 
 @sim.jit
 def copy(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
@@ -37,7 +39,7 @@ def test_with_one_buffer_the_buffer_holds_up_what_two_would_hide():
     n, shape = 1 << 20, sim.shape(1 << 20, "float16")
     times = {}
     for copies in (1, 2, 5):
-        with sim.device("ascend910b3", explain=True, multibuffer=copies, warm_l2=True):
+        with sim.device("ascend910b3", explain=True, multibuffer=copies, l2="warm"):
             times[copies] = copy.time((1,), shape, shape, n, BLOCK=16384)
     saved = {c: 1 - r.lifted["buffers"] / r.time_us for c, r in times.items()}
     assert saved[1] > 0.5 > saved[2] > 0.2, saved  # the latency of a load is as long as its streaming

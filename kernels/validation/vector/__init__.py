@@ -1,0 +1,1 @@
+"""Kernels on the Vector units alone: what predicts the rows of theirs."""

@@ -1,0 +1,147 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Kernels that move elements without arithmetic: transposition, rows picked by index, padding, repetition.
+
+Slices and concatenations are in `row_kernels`.
+"""
+
+from __future__ import annotations
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.products import load_product
+from ....simulator.record.run import Run
+from ..registry import Prediction, predicts
+from ..settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    fastest,
+    measured_time,
+    note_of,
+    roofline_us,
+    shape_of,
+    tensor,
+)
+from ..table import Row
+from .row_tiles import own_rows
+from .rowwise import tiled
+from .starts import slow_start_us
+
+BLOCK_BYTES = 32
+SIDES = (16, 64, 128)  # rows of a transposed tile
+MOST_SIDE = 1024
+FAR = 40503  # picked rows lie that many rows apart, which is odd and far
+
+
+@sim.jit
+def transposed(x_ptr, y_ptr, batch, rows, columns, strip, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    """The last two of three axes change places. Cores take bands of HIGH rows in turn, of each `strip` columns."""
+    down, across = tl.cdiv(rows, HIGH), tl.cdiv(columns, strip)
+    for unit in range(tl.program_id(0), batch * down * across, tl.num_programs(0)):
+        first, left = unit // (down * across) * rows * columns, unit % across * strip
+        row, right = unit // across % down * HIGH + tl.arange(0, HIGH), min(left + strip, columns)
+        for s in range(left, right, WIDE):
+            column = s + tl.arange(0, WIDE)
+            inside = (row < rows)[:, None] & (column < right)[None, :]
+            x = tl.load(x_ptr + first + row[:, None] * columns + column[None, :], mask=inside)
+            outside = (column < right)[:, None] & (row < rows)[None, :]
+            tl.store(y_ptr + first + column[:, None] * rows + row[None, :], tl.trans(x), mask=outside)
+
+
+@sim.jit
+def picked(x_ptr, i_ptr, y_ptr, rows, n, size, STEP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr):
+    """Row after row of a table; where they lie is data: taken to be spread evenly. ROWS: indices read at once."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        tl.load(i_ptr + s + tl.arange(0, ROWS), mask=s + tl.arange(0, ROWS) < end)
+        for row in range(s, min(s + ROWS, end)):
+            place = row * STEP % size
+            for left in range(0, n, WIDE):
+                column = left + tl.arange(0, WIDE)
+                x = tl.load(x_ptr + place * n + column, mask=column < n)
+                tl.store(y_ptr + row * n + column, x, mask=column < n)
+
+
+@sim.jit
+def widened(x_ptr, y_ptr, rows, wide, n, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """Rows of n elements become rows of `wide`; what is beyond is filled with zeros."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        row = s + tl.arange(0, ROWS)
+        for left in range(0, wide, WIDE):
+            column = left + tl.arange(0, WIDE)
+            mask = (row < end)[:, None] & (column < n)[None, :]
+            x = tl.load(x_ptr + row[:, None] * n + column[None, :], mask=mask, other=0.0)
+            to = (row < end)[:, None] & (column < wide)[None, :]
+            tl.store(y_ptr + row[:, None] * wide + column[None, :], x, mask=to)
+
+
+@sim.jit
+def repeated(x_ptr, y_ptr, rows, n, TIMES: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """Each row TIMES times, one copy after the other."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        row = s + tl.arange(0, ROWS)
+        for left in range(0, n, WIDE):
+            column = left + tl.arange(0, WIDE)
+            mask = (row < end)[:, None] & (column < n)[None, :]
+            x = tl.load(x_ptr + row[:, None] * n + column[None, :], mask=mask)
+            for k in range(0, TIMES):
+                tl.store(y_ptr + (row[:, None] * TIMES + k) * n + column[None, :], x, mask=mask)
+
+
+@predicts("transpose")
+def _transpose(row: Row) -> Prediction:
+    """shapes: batch x rows x columns, or rows x columns: the last two change places."""
+    sizes, (kind, *_), cores = shape_of(row), dtypes_of(row)[0], Settings(row).number("cores")
+    batch, rows, columns = sizes if len(sizes) == 3 else (1, *sizes)
+    size, room = batch * rows * columns, load_product(row.product).ub_bytes // (8 * BYTES[kind])
+    block = BLOCK_BYTES // BYTES[kind]
+    down, across = (min(-(-n // block) * block, MOST_SIDE) for n in (rows, columns))
+    tiles = sorted(
+        {(min(high, down), min(room // min(high, down) // block * block, across)) for high in SIDES}
+    )
+
+    def work(tile: tuple[int, int]) -> Run:
+        high, wide = tile
+        strips = max(1, min(-(-cores // (batch * -(-rows // high))), -(-columns // wide)))
+        strip = -(-columns // (strips * wide)) * wide
+        tensors = tensor(kind, size), tensor(kind, size)
+        return transposed.time((cores,), *tensors, batch, rows, columns, strip, HIGH=high, WIDE=wide)  # type: ignore[no-any-return]
+
+    run, tile, count = fastest(row, tiles, work)
+    note = note_of(count, f"tiles of {tile[0]} x {tile[1]}")
+    moved = 2 * size * BYTES[kind]
+    return Prediction(measured_time(row, run) + slow_start_us(row), roofline_us(row, moved), note)
+
+
+@predicts("gather")
+def _gather(row: Row) -> Prediction:
+    """shapes: picked rows x columns x rows of the table."""
+    (rows, n, size), (kind, *_), cores = shape_of(row), dtypes_of(row)[0], Settings(row).number("cores")
+    wide = min(n, load_product(row.product).ub_bytes // (4 * BYTES[kind]))
+    tensors = tensor(kind, size * n), tensor("int64", rows), tensor(kind, rows * n)
+    step = FAR % size or 1
+
+    def work(most: int) -> Run:
+        return picked.time((cores,), *tensors, rows, n, size, STEP=step, WIDE=wide, ROWS=most)  # type: ignore[no-any-return]
+
+    run, _, _ = fastest(row, [min(64, -(-rows // cores))], work)
+    note = "rows one by one; the addresses are data: rows are taken to be spread evenly over the table"
+    return Prediction(measured_time(row, run), roofline_us(row, 2 * rows * n * BYTES[kind]), note)
+
+
+@predicts("pad")
+def _pad(row: Row) -> Prediction:
+    """shapes: rows x columns that were x columns that become."""
+    (rows, n, wide), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    tensors = tensor(kind, rows * n), tensor(kind, rows * wide)
+    return tiled(row, rows * (n + wide) * BYTES[kind], 16, (rows, wide), widened, *tensors, n=n)
+
+
+@predicts("tile")
+def _tile(row: Row) -> Prediction:
+    """shapes: rows x columns x times: each row that many times."""
+    (rows, n, times), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    tensors = tensor(kind, rows * n), tensor(kind, rows * n * times)
+    return tiled(row, rows * n * (1 + times) * BYTES[kind], 16, (rows, n), repeated, *tensors, TIMES=times)

@@ -1,0 +1,54 @@
+# mypy: disable-error-code="no-untyped-def"
+"""One step of an optimiser over a tensor."""
+
+from __future__ import annotations
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ..registry import Prediction, predicts
+from ..settings import tensor
+from ..table import Row
+from .streams import elements, streamed
+
+
+@sim.jit
+def momentum(w_ptr, m_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
+    """One step: weights and their momentum are read and written, the gradient is read."""
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
+    for s in range(start, end, BLOCK):
+        o = s + tl.arange(0, BLOCK)
+        mask = o < end
+        m = tl.load(m_ptr + o, mask=mask) * 0.9 + tl.load(g_ptr + o, mask=mask)
+        tl.store(m_ptr + o, m, mask=mask)
+        tl.store(w_ptr + o, tl.load(w_ptr + o, mask=mask) - m * 0.001, mask=mask)
+
+
+@sim.jit
+def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
+    """One step: weights and both moments are read and written, the gradient is read."""
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
+    for s in range(start, end, BLOCK):
+        o = s + tl.arange(0, BLOCK)
+        mask = o < end
+        g = tl.load(g_ptr + o, mask=mask)
+        m = tl.load(m_ptr + o, mask=mask) * 0.9 + g * 0.1
+        v = tl.load(v_ptr + o, mask=mask) * 0.95 + g * g * 0.05
+        w = tl.load(w_ptr + o, mask=mask) * 0.999 - m / (tl.sqrt(v) + 1e-8) * 0.001
+        tl.store(m_ptr + o, m, mask=mask)
+        tl.store(v_ptr + o, v, mask=mask)
+        tl.store(w_ptr + o, w, mask=mask)
+
+
+# Kernel, tensors, bytes moved for each element.
+STEPS = {"adamw": (adamw, 4, 28), "momentum": (momentum, 3, 20)}
+
+
+@predicts(*STEPS)
+def _step(row: Row) -> Prediction:
+    """shapes: elements of the weights; all in fp32."""
+    n, share = elements(row)
+    kernel, count, moved = STEPS[row.op]
+    tensors = [tensor("fp32", n) for _ in range(count)]
+    return streamed(row, moved + 8, n * moved, kernel, *tensors, n, share)

@@ -1,0 +1,277 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Kernels that work row by row: RmsNorm and its gradient, SwiGLU, rows that are cut out or put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.jit_function import JitFunction
+from ....simulator.products import load_product
+from ...norm.rms.op import rms_norm_grad
+from ..registry import Prediction, predicts
+from ..settings import (
+    BYTES,
+    NAMES,
+    Settings,
+    dtypes_of,
+    fastest,
+    halves,
+    measured_time,
+    note_of,
+    roofline_us,
+    shape_of,
+    tensor,
+)
+from ..table import Row
+from .row_tiles import own_rows
+
+
+@sim.jit
+def rms_norm(x_ptr, g_ptr, y_ptr, r_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """A core has one range of rows and goes through it in tiles of ROWS rows; 1 / rms goes out beside the result.
+
+    Rows longer than WIDE are read twice in chunks: for the sum of squares, and for the result.
+    """
+    start, end = own_rows(rows)
+    column = tl.arange(0, WIDE)
+    gamma = tl.load(g_ptr + column).to(tl.float32)
+    for s in range(start, end, ROWS):
+        row = s + tl.arange(0, ROWS)
+        squares = tl.zeros((ROWS,), tl.float32)
+        if WIDE < N:
+            for left in range(0, N, WIDE):
+                mask = (row < end)[:, None] & (left + column < N)[None, :]
+                x = tl.load(x_ptr + row[:, None] * N + (left + column)[None, :], mask=mask).to(tl.float32)
+                squares += tl.sum(x * x, axis=1)
+        for left in range(0, N, WIDE):
+            at = row[:, None] * N + (left + column)[None, :]
+            mask = (row < end)[:, None] & (left + column < N)[None, :]
+            x = tl.load(x_ptr + at, mask=mask).to(tl.float32)
+            if WIDE < N:
+                gamma = tl.load(g_ptr + left + column, mask=left + column < N).to(tl.float32)
+            else:
+                squares = tl.sum(x * x, axis=1)
+            scale = tl.rsqrt(squares / N + 1e-6)
+            tl.store(y_ptr + at, (x * scale[:, None] * gamma[None, :]).to(y_ptr.dtype.element_ty), mask=mask)
+        tl.store(r_ptr + row, tl.rsqrt(squares / N + 1e-6), mask=row < end)
+
+
+@sim.jit
+def swiglu(x_ptr, y_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """y = silu(a) * b, where a and b are the halves of a row of 2 N elements."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        for left in range(0, N, WIDE):
+            row, column = s + tl.arange(0, ROWS), left + tl.arange(0, WIDE)
+            mask = (row < end)[:, None] & (column < N)[None, :]
+            at = row[:, None] * (2 * N) + column[None, :]
+            a = tl.load(x_ptr + at, mask=mask).to(tl.float32)
+            b = tl.load(x_ptr + N + at, mask=mask).to(tl.float32)
+            y = a / (1.0 + tl.exp(-a)) * b
+            tl.store(y_ptr + row[:, None] * N + column[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@sim.jit
+def swiglu_grad(x_ptr, dy_ptr, dx_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """Both halves of dx from both halves of x and from dy: s = sigmoid(a), da = dy b s (1 + a (1 - s)), db = dy a s."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        for left in range(0, N, WIDE):
+            row, column = s + tl.arange(0, ROWS), left + tl.arange(0, WIDE)
+            mask = (row < end)[:, None] & (column < N)[None, :]
+            at = row[:, None] * (2 * N) + column[None, :]
+            dy = tl.load(dy_ptr + row[:, None] * N + column[None, :], mask=mask).to(tl.float32)
+            a = tl.load(x_ptr + at, mask=mask).to(tl.float32)
+            sigma = 1.0 / (1.0 + tl.exp(-a))
+            db = dy * a * sigma
+            tl.store(dx_ptr + N + at, db.to(dx_ptr.dtype.element_ty), mask=mask)
+            b = tl.load(x_ptr + N + at, mask=mask).to(tl.float32)
+            da = dy * b * sigma * (1.0 + a * (1.0 - sigma))
+            tl.store(dx_ptr + at, da.to(dx_ptr.dtype.element_ty), mask=mask)
+
+
+@sim.jit
+def rotated(
+    x_ptr, c_ptr, s_ptr, y_ptr, places, heads,
+    SIGN: tl.constexpr, HALF: tl.constexpr, HEADS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """x cos + (halves of x changed, the first one negative) sin, with one cos and sin for all heads of a place.
+
+    HEADS: of a tile.
+    """
+    start, end = own_rows(places)
+    for s in range(start, end, ROWS):
+        place, angle = s + tl.arange(0, ROWS), tl.arange(0, HALF)[None, None, :]
+        turn, whole = place[:, None, None] * (2 * HALF) + angle, (place < end)[:, None, None]
+        for h in range(0, heads, HEADS):
+            head = (h + tl.arange(0, HEADS))[None, :, None]
+            there = whole & (head < heads)
+            at = (place[:, None, None] * heads + head) * (2 * HALF) + angle
+            left = tl.load(x_ptr + at, mask=there).to(tl.float32)
+            right = tl.load(x_ptr + HALF + at, mask=there).to(tl.float32)
+            cos, sin = tl.load(c_ptr + turn, mask=whole), tl.load(s_ptr + turn, mask=whole)
+            y = left * cos.to(tl.float32) - SIGN * right * sin.to(tl.float32)
+            tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=there)
+            cos, sin = tl.load(c_ptr + HALF + turn, mask=whole), tl.load(s_ptr + HALF + turn, mask=whole)
+            y = right * cos.to(tl.float32) + SIGN * left * sin.to(tl.float32)
+            tl.store(y_ptr + HALF + at, y.to(y_ptr.dtype.element_ty), mask=there)
+
+
+@sim.jit
+def cut_out(x_ptr, y_ptr, rows, wide, N: tl.constexpr, ROWS: tl.constexpr):
+    """The first N of the `wide` elements of each row."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        row, column = s + tl.arange(0, ROWS), tl.arange(0, N)
+        mask = (row < end)[:, None]
+        x = tl.load(x_ptr + row[:, None] * wide + column[None, :], mask=mask)
+        tl.store(y_ptr + row[:, None] * N + column[None, :], x, mask=mask)
+
+
+@sim.jit
+def put_beside(
+    x_ptr, y_ptr, z_ptr, out_ptr, rows,
+    NX: tl.constexpr, NY: tl.constexpr, NZ: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Rows of two or three tensors side by side; NZ 0: there is no third."""
+    start, end = own_rows(rows)
+    for s in range(start, end, ROWS):
+        row = s + tl.arange(0, ROWS)
+        mask = (row < end)[:, None]
+        to = out_ptr + row[:, None] * (NX + NY + NZ)
+        x, y = tl.arange(0, NX)[None, :], tl.arange(0, NY)[None, :]
+        tl.store(to + x, tl.load(x_ptr + row[:, None] * NX + x, mask=mask), mask=mask)
+        tl.store(to + NX + y, tl.load(y_ptr + row[:, None] * NY + y, mask=mask), mask=mask)
+        if NZ > 0:
+            z = tl.arange(0, NZ)[None, :]
+            tl.store(to + NX + NY + z, tl.load(z_ptr + row[:, None] * NZ + z, mask=mask), mask=mask)
+
+
+def _tile(row: Row, n: int, live: int) -> tuple[int, int]:
+    """Rows and columns of a tile with so many bytes alive for each element, that fill UB as well as they can."""
+    room = load_product(row.product).ub_bytes // live
+    wide = min(n, max(128, room // 256 * 256))
+    return max(1, room // wide), wide
+
+
+SHORT_ROW = 2000  # columns up to which RmsNorm takes several rows at once
+LONGEST_ROW = {"fp32": 10240, "fp16": 12288, "bf16": 12288}  # that it keeps whole
+
+
+def _rms_tile(row: Row, n: int, kind: str) -> tuple[int, int]:
+    """Rows and columns of a tile in the vendor's tiling of today (ops-nn, rms_norm_tiling.cpp, Tiling4RmsNorm)."""
+    align, longest = 32 // BYTES[kind], LONGEST_ROW[kind]
+    if n <= SHORT_ROW:
+        wide = -(-n // align) * align
+        return (load_product(row.product).ub_bytes - 1024) // (16 * wide + 260), n
+    chunks = -(-n // longest)
+    return 1, n if chunks == 1 else -(-n // (16 * chunks)) * 16
+
+
+@predicts("rmsnorm")
+def _rms_norm(row: Row) -> Prediction:
+    """shapes: rows x columns. rows: of a tile, if it is not the vendor's tiling, whose queues have one buffer."""
+    (m, n), kind, s = shape_of(row), dtypes_of(row)[0][0], Settings(row)
+    if not s.text("buffers"):
+        row = replace(row, tiling=f"{row.tiling} buffers=1")
+    rows, wide = _rms_tile(row, n, kind)
+    rows = min(s.number("rows", rows), _share(row, m))
+    tensors = (tensor(kind, m * n), tensor(kind, n), tensor(kind, m * n), tensor("fp32", m))
+    grid, note = (s.number("cores"),), f"the vendor's tiling of today: tiles of {rows} x {wide}"
+    run, _, _ = fastest(row, [rows], lambda rows: rms_norm.time(grid, *tensors, m, N=n, ROWS=rows, WIDE=wide))
+    return Prediction(measured_time(row, run), roofline_us(row, 2 * m * n * BYTES[kind]), note)
+
+
+@predicts("swiglu")
+def _swiglu(row: Row) -> Prediction:
+    """shapes: rows x (2 N), the input."""
+    (m, two_n), kind = shape_of(row), dtypes_of(row)[0][0]
+    n = two_n // 2
+    most, wide = _tile(row, n, 40)
+    tensors = tensor(kind, m * two_n), tensor(kind, m * n)
+    most = min(_share(row, m), most)
+    return _by_rows(row, 3 * m * n * BYTES[kind], most, swiglu, *tensors, m, N=n, WIDE=wide)
+
+
+@predicts("swiglu_grad")
+def _swiglu_grad(row: Row) -> Prediction:
+    """shapes: rows x (2 N), the input."""
+    (m, two_n), kind = shape_of(row), dtypes_of(row)[0][0]
+    n = two_n // 2
+    most, wide = _tile(row, n, 64)
+    tensors = tensor(kind, m * two_n), tensor(kind, m * n), tensor(kind, m * two_n)
+    most = min(_share(row, m), most)
+    return _by_rows(row, 5 * m * n * BYTES[kind], most, swiglu_grad, *tensors, m, N=n, WIDE=wide)
+
+
+@predicts("rope", "rope_grad")
+def _rope(row: Row) -> Prediction:
+    """shapes: places x heads x dim; the gradient turns the other way, and makes none of cos and sin."""
+    (m, heads, dim), kind = shape_of(row), dtypes_of(row)[0][0]
+    tensors = [tensor(kind, m * x * dim) for x in (heads, 1, 1, heads)]
+    room = load_product(row.product).ub_bytes // (24 * dim)  # heads of a tile
+    how = {
+        "SIGN": -1.0 if row.op == "rope_grad" else 1.0,
+        "HALF": dim // 2,
+        "HEADS": max(1, min(heads, room)),
+    }
+    most = max(1, min(_share(row, m), room // heads))
+    moved = (2 * heads + 2) * m * dim * BYTES[kind]
+    return _by_rows(row, moved, most, rotated, *tensors, m, heads, **how)
+
+
+@predicts("slice")
+def _slice(row: Row) -> Prediction:
+    """shapes: rows x columns that stay x columns that were."""
+    (m, n, wide), kind = shape_of(row), dtypes_of(row)[0][0]
+    tensors = tensor(kind, m * wide), tensor(kind, m * n)
+    most = _filling(row, m, n * BYTES[kind])
+    return _by_rows(row, 2 * m * n * BYTES[kind], most, cut_out, *tensors, m, wide, N=n)
+
+
+@predicts("concat")
+def _concat(row: Row) -> Prediction:
+    """shapes: rows x columns of each of two or three tensors."""
+    (m, *widths), kind = shape_of(row), dtypes_of(row)[0][0]
+    width = sum(widths) * BYTES[kind]
+    sizes = dict(zip(("NX", "NY", "NZ"), (*widths, 0), strict=False))
+    tensors = [tensor(kind, m * max(1, n)) for n in (*sizes.values(), sum(widths))]
+    return _by_rows(row, 2 * m * width, _filling(row, m, width), put_beside, *tensors, m, **sizes)
+
+
+def _share(row: Row, m: int) -> int:
+    """Rows of a core."""
+    return -(-m // Settings(row).number("cores"))
+
+
+def _filling(row: Row, m: int, width: int) -> int:
+    """Rows of `width` bytes of which two copies fill half of UB, of those of a core."""
+    return max(1, min(_share(row, m), load_product(row.product).ub_bytes // (4 * width)))
+
+
+def _by_rows(row: Row, moved: int, most: int, kernel: JitFunction, *arguments: Any, **how: Any) -> Prediction:
+    """A kernel on the row's cores with as many rows in a tile, at most `most`, as come out fastest."""
+    grid = (Settings(row).number("cores"),)
+    run, rows, count = fastest(
+        row, halves(most), lambda rows: kernel.time(grid, *arguments, **how, ROWS=rows)
+    )
+    note = note_of(count, f"tiles of {rows} row{'s' * (rows > 1)}")
+    return Prediction(measured_time(row, run), roofline_us(row, moved), note)
+
+
+@predicts("rmsnorm_grad")
+def _rms_norm_grad(row: Row) -> Prediction:
+    """The operator with the vendor's tiling; filling dgamma with zeros before is a launch of its own and not counted."""
+    s, (m, n), kind = Settings(row), shape_of(row), NAMES[dtypes_of(row)[0][0]]
+    tensors = [sim.shape(x, t) for x, t in (((m, n), kind), ((m, n), kind), ((m,), "float32"), ((n,), kind))]
+    with sim.device(**s.device_options()):
+        found = rms_norm_grad(*tensors, tiling={"strategy": "vendor"}, values=False)
+    run = found.run
+    time = sum(x.time_us for x in run.launches if x.kernel != "zero_fill")
+    knobs = " ".join(f"{k}={v}" for k, v in found.tiling.items())
+    return Prediction(
+        time, roofline_us(row, 3 * m * n * BYTES[dtypes_of(row)[0][0]]), f"vendor's tiling: {knobs}"
+    )

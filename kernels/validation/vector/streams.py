@@ -1,0 +1,193 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Kernels that stream tensors through UB: element-wise operations, casts, copies, fills.
+
+A core has one range of neighbouring elements and goes through it in blocks. Arithmetic in bf16 is done in fp32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.jit_function import JitFunction
+from ....simulator.products import load_product
+from ....simulator.record.run import Run
+from ..registry import Prediction, predicts
+from ..settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    fastest,
+    fitting,
+    measured_time,
+    note_of,
+    overhead_us,
+    roofline_us,
+    shape_of,
+    tensor,
+    volume,
+)
+from ..table import Row
+from .expressions import BINARY, TERNARY, UNARY
+from .starts import slow_start_us
+
+
+@sim.jit
+def fetched(ptr, offsets, mask, PAST: tl.constexpr):
+    """A block, in fp32 if it is bf16; PAST: it is not kept in L2."""
+    x = tl.load(ptr + offsets, mask=mask, cache_modifier=".cv" if PAST else "")
+    return x.to(tl.float32) if ptr.dtype.element_ty == tl.bfloat16 else x
+
+
+@sim.jit
+def one_in(x_ptr, y_ptr, n, per_core, FN: tl.constexpr, WIDEN: tl.constexpr, BLOCK: tl.constexpr):
+    """WIDEN: of bf16 to fp32, for arithmetic; a copy moves what is there."""
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
+    for s in range(start, end, BLOCK):
+        offsets = s + tl.arange(0, BLOCK)
+        x = (
+            fetched(x_ptr, offsets, offsets < end, False)
+            if WIDEN
+            else tl.load(x_ptr + offsets, mask=offsets < end)
+        )
+        tl.store(y_ptr + offsets, FN(x).to(y_ptr.dtype.element_ty), mask=offsets < end)
+
+
+@sim.jit
+def none_in(y_ptr, n, per_core, NUMBERED: tl.constexpr, BLOCK: tl.constexpr):
+    """One number everywhere, or NUMBERED: the numbers of a range."""
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
+    y = tl.zeros((BLOCK,), y_ptr.dtype.element_ty)
+    step = tl.arange(0, BLOCK).to(y_ptr.dtype.element_ty) if NUMBERED else y
+    for s in range(start, end, BLOCK):
+        offsets = s + tl.arange(0, BLOCK)
+        tl.store(y_ptr + offsets, step + s if NUMBERED else y, mask=offsets < end)
+
+
+@sim.jit
+def two_in(
+    x_ptr, y_ptr, z_ptr, n, per_core,
+    FN: tl.constexpr, PAST: tl.constexpr, IN_PLACE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """IN_PLACE: the result goes to where the first operand was."""
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
+    for s in range(start, end, BLOCK):
+        offsets = s + tl.arange(0, BLOCK)
+        mask = offsets < end
+        x, y = fetched(x_ptr, offsets, mask, PAST), fetched(y_ptr, offsets, mask, PAST)
+        to = x_ptr if IN_PLACE else z_ptr
+        tl.store(to + offsets, FN(x, y).to(to.dtype.element_ty), mask=mask)
+
+
+@sim.jit
+def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * per_core
+    end = min(start + per_core, n)
+    for s in range(start, end, BLOCK):
+        o = s + tl.arange(0, BLOCK)
+        mask = o < end
+        w, x = fetched(w_ptr, o, mask, False), fetched(x_ptr, o, mask, False)
+        z = FN(w, x, fetched(y_ptr, o, mask, False))
+        tl.store(z_ptr + o, z.to(z_ptr.dtype.element_ty), mask=mask)
+
+
+LARGEST = 16384  # elements of a block
+WITHOUT_INPUT = ("memset", "fill", "range")
+
+
+def tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run, str]:
+    """The run with the block that the row states, or else the fastest of three: as much as fills UB with two copies of every
+    tile and what is computed, half of it, and a quarter; less where an expression needs more than that for itself.
+    """
+    s = Settings(row)
+    given, room = s.number("block", 0), load_product(row.product).ub_bytes
+    full = min(LARGEST, room // (bytes_of_one * s.number("buffers", 2) * 2))
+    if given:
+        return fastest(row, [given], work)[0], ""
+    run, block, count = fitting(row, full, 256, work)
+    return run, note_of(count, f"blocks of {block}")
+
+
+def streamed(
+    row: Row,
+    bytes_of_one: int,
+    moved: int,
+    kernel: JitFunction,
+    *arguments: Any,
+    left_out: str = "",
+    slow: bool = False,
+    **how: Any,
+) -> Prediction:
+    """A kernel that takes a block beside these arguments, on the row's cores.
+
+    bytes_of_one: what an element needs in UB; moved: bytes of all tensors; slow: see `starts.SLOW_START`.
+    """
+    grid = (Settings(row).number("cores"),)
+    run, note = tried(row, bytes_of_one, lambda block: kernel.time(grid, *arguments, **how, BLOCK=block))
+    note = "; ".join(x for x in (note, left_out) if x)
+    time = measured_time(row, run) + (slow_start_us(row) if slow else 0.0)
+    return Prediction(time, roofline_us(row, moved), note)
+
+
+@predicts(*UNARY)
+def _one(row: Row) -> Prediction:
+    n, share = elements(row)
+    (source, *_), (target, *_) = dtypes_of(row)
+    moved = BYTES[source] + BYTES[target]
+    tensors, fn, wide = (tensor(source, n), tensor(target, n)), UNARY[row.op], row.op != "memcpy"
+    left_out = "the bits of the mask are left out" if row.op == "dropout" else ""
+    return streamed(row, moved, n * moved, one_in, *tensors, n, share, left_out=left_out, FN=fn, WIDEN=wide)
+
+
+@predicts(*WITHOUT_INPUT)
+def _none(row: Row) -> Prediction:
+    """One number everywhere; range: start + k * step, by a kernel that chooses its schedule when it runs."""
+    (n, share), (target, *_) = elements(row), dtypes_of(row)[1]
+    numbered, size = row.op == "range", BYTES[target]
+    y = tensor(target, n)
+    return streamed(row, size, n * size, none_in, y, n, share, slow=numbered, NUMBERED=numbered)
+
+
+@predicts(*BINARY)
+def _two(row: Row) -> Prediction:
+    """stretch: elements of a core, where the example splits whole rows; l2=past: the inputs are not kept in L2.
+
+    grid=blocks: one program for each block, however many cores there are.
+    """
+    s, n = Settings(row), volume(shape_of(row))
+    (a, b), (c, *_) = dtypes_of(row)
+    moved, part = BYTES[a] + BYTES[b] + BYTES[c], s.number("part", 1)
+    how = {"FN": BINARY[row.op], "PAST": s.text("l2") == "past", "IN_PLACE": row.op == "foreach_add"}
+
+    def work(block: int) -> Run:
+        blocks = s.text("grid") == "blocks"
+        cores = -(-n // block) if blocks else s.number("cores")
+        per_core = block if blocks else s.number("stretch", -(-n // cores))
+        tensors = tensor(a, n), tensor(b, n), tensor(c, n)
+        return two_in.time((cores,), *tensors, n, per_core // part, **how, BLOCK=block)  # type: ignore[no-any-return]
+
+    run, note = tried(row, moved, work)
+    time = measured_time(row, run) + (part - 1) * (run.time_us - overhead_us(run))
+    note = f"1/{part} of the elements simulated" if part > 1 else note
+    return Prediction(time, roofline_us(row, n * moved), note)
+
+
+@predicts(*TERNARY)
+def _three(row: Row) -> Prediction:
+    (n, share), (inputs, (target, *_)) = elements(row), dtypes_of(row)
+    kinds = (*inputs, *inputs[-1:] * (3 - len(inputs)), target)
+    moved = sum(BYTES[k] for k in kinds)
+    return streamed(
+        row, moved, n * moved, three_in, *(tensor(k, n) for k in kinds), n, share, FN=TERNARY[row.op]
+    )
+
+
+def elements(row: Row) -> tuple[int, int]:
+    """Elements in all, and of a core."""
+    n = volume(shape_of(row))
+    return n, -(-n // Settings(row).number("cores"))

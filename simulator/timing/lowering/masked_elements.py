@@ -1,0 +1,93 @@
+"""Accesses that are no strided copy of a box, as Triton-Ascend makes them.
+
+Regular addresses under a mask of elements (DiscreteMaskAccessConversion): all elements move and a select takes those of the
+mask; a store first loads what is there. Addresses without a pattern (UnstructureConversion): a loop of the scalar unit.
+The lock that a compiler of 2026 puts around such a store is not modelled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...interpreter._numbers import find_outside
+from ...interpreter.flat_pointers import FlatMemory
+from ...interpreter.regions import AccessRegion
+from ...interpreter.values import Affine, Pointers
+from ...ir.program import Op, Value
+from ..costs.provenance import grade_of
+from ..costs.transfers import boxed, traffic
+from ..trace.tree import GlobalAccess
+
+if TYPE_CHECKING:
+    from .context import PathRates
+    from .records import LoweringContext
+
+DISCRETE = "scalar.discrete_element_cycles"
+
+
+def selects(context: LoweringContext, pointer: Pointers, mask: Any) -> bool:
+    """Whether a regular access has a mask of elements, and the vendor's compiler makes the code."""
+    regular = isinstance(pointer.offsets, Affine) and not isinstance(pointer.tensor, FlatMemory)
+    return context.plan.compiled and regular and not boxed(mask)
+
+
+def move_all(
+    context: LoweringContext,
+    op: Op,
+    pointer: Pointers,
+    v: Value,
+    where: tuple[int, tuple[int, int], PathRates],
+    stores: bool = False,
+    **what: Any,
+) -> None:
+    """All elements of a tile from or to global memory. where: pipe, its channels (see `load_box`), rates of the path."""
+    pipe, channels, rates = where
+    region = _inside(pointer, len(context.active))
+    amount, bursts, _ = traffic(pointer.offsets, v.number.itemsize, region)
+    moved = context.moved(v, pipe, pointer.offsets, amount, bursts)
+    many = 1.0 if stores else context.cores_alike(region)
+    cycles = context.plan.least_cycles(rates, moved.bursts, moved.amount, many)
+    target: Any = channels[0]
+    if _outside(pointer, region) < 0:
+        target = context.target_of(op, pipe, channels, GlobalAccess(pointer.tensor, region, stores))
+    context.add(pipe, op.loc, channel=target, amount=moved.amount, half=moved.half, occupancy=cycles, **what)
+
+
+def select(
+    context: LoweringContext, op: Op, v: Value, reads: tuple[int, ...], writes: tuple[int, ...]
+) -> None:
+    """The Vector unit takes the elements of the mask, in place."""
+    context.plan.warn(
+        op, f"{op.kind} under a mask of elements: all {v.numel} move, and a select takes those of the mask"
+    )
+    context.computed(op, context.plan.costs.selected(v), reads, writes, ())
+
+
+def one_by_one(context: LoweringContext, op: Op, v: Value, what: str, half: bool, **more: Any) -> None:
+    """Elements at addresses without a pattern: the scalar unit moves each."""
+    plan = context.plan
+    plan.warn(op, f"discrete {what}: {v.numel} elements, one by one on the scalar unit")
+    plan.assume(DISCRETE)
+    n = -(-v.numel // 2) if half else v.numel
+    cycles = n * plan.product.number(DISCRETE)
+    grade = grade_of(plan.product, (DISCRETE,))
+    context.add(plan.scalar, op.loc, occupancy=cycles, instructions=n, grade=grade, **more)
+
+
+def _inside(pointer: Pointers, programs: int) -> AccessRegion:
+    """The whole tile of each program, moved into its tensor where elements of the mask alone are in it, if it has room."""
+    region = AccessRegion(pointer.tensor, pointer.offsets, None, programs)
+    if _outside(pointer, region) < 0:
+        return region
+    steps = region.strides * (region.highs - 1)
+    below, above = np.minimum(steps, 0).sum(axis=1), np.maximum(steps, 0).sum(axis=1)
+    last = np.maximum(pointer.tensor.elements - 1 - above, -below)
+    region.starts = np.ascontiguousarray(np.clip(region.starts, -below, last), np.int64)
+    return region
+
+
+def _outside(pointer: Pointers, region: AccessRegion) -> int:
+    """The first program whose tile leaves its tensor, or -1."""
+    return find_outside(region.starts, region.strides, region.lows, region.highs, pointer.tensor.elements)

@@ -1,0 +1,108 @@
+"""Laws of the predictions of kernels on the Vector units, for any sizes and types that a table may name."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ascendtile.kernels.validation import Row, predict, read_tables
+from ascendtile.kernels.validation.vector import scans, sums
+from ascendtile.kernels.validation.vector.expressions import BINARY, TERNARY, UNARY
+
+ROWS = {r.id: r for r in read_tables()}
+AXES = {
+    1: (*UNARY, "memset", "fill", "range", "reduce_sum", "reduce_lpnorm", "adamw"),
+    2: (
+        *(f"reduce_{how} {axis}" for how in sums.JOINED for axis in ("rows", "columns")),
+        *(f"{scan} {axis}" for scan in scans.SCANS for axis in ("rows", "columns")),
+        "softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "layernorm", "layernorm_grad", "add row",
+        "mul columns", "broadcast row", "broadcast columns", "argmax row", "transpose", "rmsnorm",
+    ),
+    3: ("reduce_mean middle", "reduce_sum images", "cummax middle", "transpose", "gather", "tile", "rope"),
+}  # fmt: skip
+SIZES = (1, 2, 7, 32, 100, 1000)  # the last one of up to two axes
+OPS = [(op, axes) for axes, ops in AXES.items() for op in ops]
+
+
+def row(op, shapes, dtypes="fp32", tiling="cores=48"):
+    """A row that nobody measured."""
+    cells = dict.fromkeys(Row.__dataclass_fields__, "") | {"measured": None, "fitted": False, "unit": "us"}
+    sizes = "x".join(map(str, shapes))
+    return Row(
+        **cells
+        | {"id": op, "op": op, "product": "ascend910b2", "shapes": sizes, "dtypes": dtypes, "tiling": tiling}
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_sizes_types_and_cores_have_a_prediction_that_is_more_than_a_launch(data):
+    op, axes = data.draw(st.sampled_from(OPS))
+    shapes = [data.draw(st.sampled_from(SIZES[: len(SIZES) - axes // 3])) for _ in range(axes)]
+    if op == "rope":
+        shapes[-1] *= 2
+    kind = data.draw(st.sampled_from(("fp32", "fp16", "bf16")))
+    cores, l2 = data.draw(st.sampled_from((1, 5, 48))), data.draw(st.sampled_from(("cold", "warm")))
+    found = predict(row(op, shapes, kind, f"cores={cores} l2={l2}"))
+    assert math.isfinite(found.value)
+    assert 1.0 < found.value < 1e4
+    assert found.roofline > 0
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from(OPS), st.sampled_from(("fp32", "bf16")))
+def test_sixteen_times_the_first_axis_takes_longer(op_axes, kind):
+    op, axes = op_axes
+    shapes = [256, 64, 64][:axes]
+    tall = [16 * 256, *shapes[1:]]
+    tiling = "cores=1"
+    assert predict(row(op, tall, kind, tiling)).value > predict(row(op, shapes, kind, tiling)).value
+
+
+def test_every_expression_of_one_two_or_three_operands_is_predicted():
+    for operands, ops in enumerate((UNARY, BINARY, TERNARY), start=1):
+        for op in ops:
+            dtypes = ",".join(["fp16"] * operands) + "->fp16"
+            assert predict(row(op, (1000,), dtypes, "cores=2 block=512")).value > 1.0
+
+
+@pytest.mark.parametrize("op", ["softmax", "layernorm", "softmax_grad", "rmsnorm"])
+def test_rows_that_do_not_fit_in_ub_are_read_more_than_once(op):
+    """A row of 4 MB takes longer than as many elements in rows that fit: at least what one core reads once more."""
+    whole, cut = (
+        predict(row(op, (1024, 1024), tiling="cores=1")),
+        predict(row(op, (1, 1 << 20), tiling="cores=1")),
+    )
+    assert cut.value > 1.05 * whole.value
+
+
+def test_several_cores_share_a_sum_where_there_are_fewer_results_than_cores():
+    """A column of a million is not left to one core, and its parts are added up."""
+    alone = predict(row("reduce_sum columns", (1 << 20, 8), tiling="cores=1"))
+    shared = predict(row("reduce_sum columns", (1 << 20, 8), tiling="cores=48"))
+    assert "48 cores to a strip" in shared.note
+    assert shared.value < alone.value / 10
+
+
+def test_the_last_stage_of_a_norm_takes_time():
+    """Parts of cores go to a workspace, all cores wait for each other, the first one reads them."""
+    small = predict(row("reduce_lpnorm", (4096,), tiling="cores=40"))
+    copied = predict(row("memcpy", (4096,), tiling="cores=40"))
+    assert small.value > copied.value + 0.3
+
+
+def test_kernels_with_a_long_start_take_it_on_as_many_cores_as_they_have():
+    """A range of 64 numbers starts later than a fill of 64, and by more on more cores."""
+    late = [
+        predict(row("range", (64,), tiling=f"cores={n}")).value
+        - predict(row("fill", (64,), tiling=f"cores={n}")).value
+        for n in (1, 8, 48)
+    ]
+    assert 0.5 < late[0] < late[1] < late[2]
+
+
+def test_a_row_that_states_its_buffers_keeps_them():
+    images = replace(ROWS["msi-alexnet-reduce_sum-8"], tiling="cores=32 l2=warm buffers=2")
+    assert predict(images).value < predict(ROWS["msi-alexnet-reduce_sum-8"]).value

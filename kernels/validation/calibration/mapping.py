@@ -9,7 +9,7 @@ where none of ours is like that operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
@@ -19,7 +19,7 @@ from .profile import ProfiledTask, ProfiledTensor
 
 FLOATS = ("fp16", "bf16", "fp32")
 AI_CORES = ("AI_CORE", "AI_VECTOR_CORE", "AIC", "AIV", "MIX_AIC", "MIX_AIV", "AICORE", "AIVECTORCORE")
-TOPICS = ("cube_types", "vector_types")  # modules that register functions
+TOPICS = ("cube_types", "elementwise_types", "row_types")  # modules that register functions
 
 
 class Unmapped(Exception):
@@ -80,6 +80,11 @@ def _known() -> dict[str, Mapper]:
 def sizes(numbers: Sequence[int]) -> str:
     """Joined by x, as rows have them."""
     return "x".join(map(str, numbers))
+
+
+def named(ops: Mapping[str, str], task: ProfiledTask) -> str:
+    """What a table of operators has for that of a task."""
+    return next(op for name, op in ops.items() if name.lower() == task.type.lower())
 
 
 def typed(operand: ProfiledTensor, allowed: Sequence[str] = tuple(BYTES)) -> str:

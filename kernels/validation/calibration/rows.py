@@ -17,6 +17,7 @@ from ascendtile.simulator.record.files import read_whole
 
 from ..registry import predictors
 from ..table import COLUMNS, Row, read_table
+from .history import states
 from .mapping import Unmapped, call_of
 from .product_file import nearest
 from .profile import LARGEST_FILE, ProfiledTask, read_profile
@@ -99,14 +100,15 @@ def _not_used(row: Row, product: str) -> str:
 
 
 def _of_profile(path: str | Path, product: Product) -> tuple[list[MeasuredRow], list[LeftOut]]:
-    kernels: dict[tuple[object, ...], list[ProfiledTask]] = {}
-    for task in read_profile(path):
-        known = (task.type, task.core, task.blocks, task.inputs, task.outputs)
+    kernels: dict[tuple[str, *tuple[object, ...]], list[ProfiledTask]] = {}
+    every = read_profile(path)
+    for task, state in zip(every, states(every, product.integer("l2.size")), strict=True):
+        known = (state, task.type, task.core, task.blocks, task.inputs, task.outputs)
         kernels.setdefault(known, []).append(task)
     rows, out = [], dict[tuple[str, str], list[ProfiledTask]]()
-    for tasks in kernels.values():
+    for (state, *_), tasks in kernels.items():
         try:
-            rows.append(_measured(tasks, Path(path), product))
+            rows.append(_measured(tasks, state, Path(path), product))
         except Unmapped as e:
             out.setdefault((tasks[0].type or tasks[0].name, str(e)), []).extend(tasks)
     left_out = [
@@ -115,7 +117,7 @@ def _of_profile(path: str | Path, product: Product) -> tuple[list[MeasuredRow], 
     return rows, left_out
 
 
-def _measured(tasks: Sequence[ProfiledTask], path: Path, product: Product) -> MeasuredRow:
+def _measured(tasks: Sequence[ProfiledTask], state: str, path: Path, product: Product) -> MeasuredRow:
     """The median of equal launches; where there are several the first one, which warms up, does not count."""
     first = tasks[0]
     call = call_of(first)
@@ -129,7 +131,7 @@ def _measured(tasks: Sequence[ProfiledTask], path: Path, product: Product) -> Me
         group=first.type[:LONGEST_TYPE],
         shapes=call.shapes,
         dtypes=call.dtypes,
-        tiling=" ".join(x for x in (f"cores={first.blocks}", call.tiling) if x),
+        tiling=" ".join(x for x in (f"cores={first.blocks}", state, call.tiling) if x),
         measured=statistics.median(times or [first.us]),
         unit="us",
         fitted=False,

@@ -12,6 +12,7 @@ from ascendtile.kernels.validation import predict, read_table
 from ascendtile.kernels.validation.calibration.figures import changed, fitted_figures, prior, scaled_figures
 from ascendtile.kernels.validation.calibration.fit import LinearTimes, PriorKnowledge, fit
 from ascendtile.kernels.validation.calibration.product_file import nearest, product_toml
+from ascendtile.kernels.validation.calibration.rows import read_rows
 from ascendtile.kernels.validation.choices import keep, keeping, kept
 from ascendtile.kernels.validation.table import COLUMNS
 from ascendtile.simulator.errors import UsageError
@@ -96,6 +97,27 @@ def test_a_board_with_another_launch_and_memory_is_found_again(tmp_path_factory,
     assert found.calibrated.number("path.gm_to_l1_nd2nz.bytes_per_cycle") == start.number(
         "path.gm_to_l1_nd2nz.bytes_per_cycle"
     )
+
+
+def test_a_profile_is_calibrated_as_a_table_is(tmp_path):
+    """op_summary of element-wise operators in turn: times are those of a board whose launch is longer by 2 us."""
+    head = "OP Type,Task Type,Task Duration(us),Block Dim,Input Shapes,Input Data Types,Output Shapes,Output Data Types"
+    kinds = [(op, n) for op in ("Relu", "Muls", "Neg") for n in (SMALL[0], SMALL[3], LARGE[0])]
+    path, board = tmp_path / "op_summary_0.csv", slower_launch(load_product(PRODUCT), 2.0)
+
+    def write(us):
+        lines = (
+            f'{op},AI_VECTOR_CORE,{us[k]},40,"""{n}""",FLOAT16,"""{n}""",FLOAT16'
+            for k, (op, n) in enumerate(kinds)
+        )
+        path.write_text("\n".join([head, *lines]) + "\n")
+
+    write([1] * len(kinds))
+    rows = {r.row.id.split()[1]: r.row for r in read_rows(path, load_product(PRODUCT))[0]}
+    write([predict(rows[str(k + 2)], board).value for k in range(len(kinds))])
+    found = ascendtile.calibrate(path, PRODUCT, leave_out=0.2)
+    assert (found.launches, found.left_out) == (len(kinds), ())
+    assert found.after.median < 0.05 < found.before.median
 
 
 def test_a_board_like_the_product_changes_no_figure_much_and_one_file_gives_one_answer(tmp_path):

@@ -20,7 +20,7 @@ from ascendtile.simulator.products import Product, load_product
 from .figures import FARTHEST, Prior, ScaledFigure, prior, scaled_figures
 from .fit import Array, Fit, LinearTimes, PriorKnowledge, fit, objective
 from .results import Calibration, Errors, FittedFigure
-from .rows import LeftOut, MeasuredRow, dearest, read_rows, split
+from .rows import MeasuredRow, NotUsed, dearest, read_rows, split
 from .sensitivity import Clockwork, near, predictable, real_times
 
 USUAL_PRODUCT = "ascend910b3"
@@ -92,9 +92,9 @@ def calibrate(
     )
 
 
-def _failures(rows: Sequence[MeasuredRow], failed: dict[str, str]) -> list[LeftOut]:
+def _failures(rows: Sequence[MeasuredRow], failed: dict[str, str]) -> list[NotUsed]:
     return [
-        LeftOut(r.row.group, failed[r.row.id], r.launches, r.total_us) for r in rows if r.row.id in failed
+        NotUsed(r.row.group, failed[r.row.id], r.launches, r.total_us) for r in rows if r.row.id in failed
     ]
 
 

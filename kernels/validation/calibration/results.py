@@ -8,7 +8,7 @@ from pathlib import Path
 from ascendtile.simulator.products import Figure, Product
 
 from .product_file import printable, product_toml, write_product
-from .rows import LeftOut
+from .rows import NotUsed
 
 GRADE = "C"  # one board, measured by somebody else than the vendor
 
@@ -71,7 +71,7 @@ class Calibration:
     condition: float
     together: tuple[str, ...]
     launches: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[NotUsed, ...]
     capped: int
     far_off: tuple[str, ...]
 

@@ -46,7 +46,7 @@ class MeasuredRow:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class NotUsed:
     """What of a file is not used: why, of which type of operator, how many launches, and their time in all (us)."""
 
     type: str
@@ -55,7 +55,7 @@ class LeftOut:
     total_us: float
 
 
-def read_rows(path: str | Path, product: Product) -> tuple[list[MeasuredRow], list[LeftOut]]:
+def read_rows(path: str | Path, product: Product) -> tuple[list[MeasuredRow], list[NotUsed]]:
     """The rows of a file, and what is left out of it, dearest first.
 
     Raises UsageError with file, line and rule if it is neither a profile nor a table, or broken.
@@ -74,7 +74,7 @@ def is_table(path: str | Path) -> bool:
 # ---- our own tables ----
 
 
-def _of_table(path: str | Path, product: Product) -> tuple[list[MeasuredRow], list[LeftOut]]:
+def _of_table(path: str | Path, product: Product) -> tuple[list[MeasuredRow], list[NotUsed]]:
     """Every row in us of this product; of a product file of the user those of the shipped one that it is nearest to."""
     rows, out, name = [], Counter[tuple[str, str]](), nearest(product).name
     for row in read_table(path):
@@ -83,7 +83,7 @@ def _of_table(path: str | Path, product: Product) -> tuple[list[MeasuredRow], li
             out[row.op, why] += 1
         else:
             rows.append(MeasuredRow(row, 1, float(row.measured or 0.0)))
-    return rows, [LeftOut(op, why, n, 0.0) for (op, why), n in out.items()]
+    return rows, [NotUsed(op, why, n, 0.0) for (op, why), n in out.items()]
 
 
 def _not_used(row: Row, product: str) -> str:
@@ -99,7 +99,7 @@ def _not_used(row: Row, product: str) -> str:
 # ---- profiles ----
 
 
-def _of_profile(path: str | Path, product: Product) -> tuple[list[MeasuredRow], list[LeftOut]]:
+def _of_profile(path: str | Path, product: Product) -> tuple[list[MeasuredRow], list[NotUsed]]:
     kernels: dict[tuple[str, *tuple[object, ...]], list[ProfiledTask]] = {}
     every = read_profile(path)
     for task, state in zip(every, states(every, product.integer("l2.size")), strict=True):
@@ -112,7 +112,7 @@ def _of_profile(path: str | Path, product: Product) -> tuple[list[MeasuredRow], 
         except Unmapped as e:
             out.setdefault((tasks[0].type or tasks[0].name, str(e)), []).extend(tasks)
     left_out = [
-        LeftOut(t[:LONGEST_TYPE], why, len(x), sum(task.us for task in x)) for (t, why), x in out.items()
+        NotUsed(t[:LONGEST_TYPE], why, len(x), sum(task.us for task in x)) for (t, why), x in out.items()
     ]
     return rows, left_out
 

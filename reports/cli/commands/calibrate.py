@@ -38,12 +38,12 @@ def command(
     most_rows: int,
     as_json: bool,
 ) -> None:
-    """Fit launch, bandwidths and clock of a product to your own board's profile.
+    """Fit figures of a product to your own board.
 
     FILE.csv is an op_summary_*.csv of msProf (with --task-time=l1), a kernel_details.csv of the PyTorch profiler (with
-    record_shapes and Level1), or a table as `validate --table` reads. Kernels of known operators are simulated
-    and compared; a figure moves as far as they tell, and stays near the product's value where they do not. Kernels that
-    were left out of the fit tell the error before and after.
+    record_shapes and Level1), or a table as `validate --table` reads. Launch, bandwidths and clock are fitted: kernels of
+    known operators are simulated, and a figure moves as far as they tell, and stays near the product's value where they
+    do not. Kernels that were left out of the fit tell the error before and after.
 
     Example: ascendtile calibrate op_summary_0.csv --product ascend910b3 -o mine.toml
     """

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.observers import quietly
 from ascendtile.simulator.products import Product, load_product
 
+from ..choices import keeping
 from .figures import FARTHEST, Prior, ScaledFigure, prior, scaled_figures
 from .fit import Array, Fit, LinearTimes, PriorKnowledge, fit, objective
 from .results import Calibration, Errors, FittedFigure
 from .rows import MeasuredRow, NotUsed, dearest, read_rows, split
-from .sensitivity import Clockwork, near, predictable, real_times
+from .sensitivity import Clockwork, near, predictable, real_times, times_alone
 
 USUAL_PRODUCT = "ascend910b3"
 SPEAKS = 0.05  # a row speaks for a figure if its time depends on it by so many per cent for each 100 % of the figure
@@ -67,11 +67,12 @@ def calibrate(
     every, left_out = read_rows(path, start)
     rows, capped = dearest(every, most_rows)
     times = Clockwork(lambda _: start)
-    with quietly():
-        before, failed = predictable([r.row for r in rows], times, progress)
-        used = [r for r in rows if r.row.id in before]
-        fitted, checked = split(used, leave_out, seed)
-        found = _Fitting(start, fitted, times, progress).run()
+    with times_alone():
+        with keeping():
+            before, failed = predictable([r.row for r in rows], times, progress)
+            used = [r for r in rows if r.row.id in before]
+            fitted, checked = split(used, leave_out, seed)
+            found = _Fitting(start, fitted, times, progress).run()
         after = dict(zip((r.row.id for r in used), found.times_of(used), strict=True))
     return Calibration(
         path=str(path),

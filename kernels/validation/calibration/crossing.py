@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.observers import quietly
 from ascendtile.simulator.products import Product, load_product
 
 from ..accuracy.statistics import Summary, summarise
+from ..choices import keeping
 from ..table import Row
 from .figures import FARTHEST, ScaledFigure, fitted_figures, prior
 from .fit import Array, Fit, LinearTimes, PriorKnowledge, fit
-from .sensitivity import Clockwork, near, predictable
+from .sensitivity import Clockwork, near, predictable, times_alone
 
 Progress = Callable[[int, int], None]
 LEAST_SOURCES = 2
@@ -81,11 +81,13 @@ def cross_validate(rows: Sequence[Row], progress: Progress | None = None) -> Cro
     judged = [r for r in rows if not r.excluded and r.unit == "us" and r.measured is not None]
     _check_sources(judged)
     times = Clockwork(lambda row: load_product(row.product))
-    with quietly():
-        fitted, failed = predictable(judged, times, progress)
-        used = [r for r in judged if r.id in fitted]
-        _check_sources(used)
-        return _Crossing(used, fitted, times, progress).run(failed)
+    with times_alone():
+        with keeping():
+            fitted, failed = predictable(judged, times, progress)
+            used = [r for r in judged if r.id in fitted]
+            _check_sources(used)
+            crossing = _Crossing(used, fitted, times, progress)
+        return crossing.run(failed)
 
 
 def _check_sources(rows: Sequence[Row]) -> None:
@@ -105,9 +107,10 @@ class _Crossing:
         self.measured = np.array([r.measured for r in rows], np.float64)
         self.base: Product = _most_used(rows)
         self.figures = fitted_figures(self.base)
+        self.line = self._line()
 
     def run(self, failed: dict[str, str]) -> CrossValidation:
-        line = self._line()
+        line = self.line
         priors = [prior(self.base, f, at_value=False) for f in self.figures]
         known = PriorKnowledge(
             np.array([p.centre for p in priors]), np.array([p.width for p in priors]), FARTHEST

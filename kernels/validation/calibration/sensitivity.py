@@ -6,14 +6,16 @@ change by that is not simulated for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
+from ascendtile.simulator import device
 from ascendtile.simulator.errors import RunError, UsageError
+from ascendtile.simulator.observers import quietly
 from ascendtile.simulator.products import Product
 
-from ..choices import keeping
 from ..registry import predict
 from ..table import Row
 from .figures import ScaledFigure, changed
@@ -49,6 +51,13 @@ class Clockwork:
         return self._made[key]
 
 
+@contextmanager
+def times_alone() -> Iterator[None]:
+    """Inside, launches are not reported, and nothing but their times is worked out."""
+    with quietly(), device(details=False):
+        yield
+
+
 def predictable(
     rows: Iterable[Row], times: Clockwork, progress: Progress | None = None
 ) -> tuple[dict[str, float], dict[str, str]]:
@@ -71,16 +80,15 @@ def near(
     log_u: Array,
     progress: Progress | None = None,
 ) -> LinearTimes:
-    """The times of rows near a point, as a line through it."""
+    """The times of rows near a point, as a line through it. Inside of `choices.keeping()`, or the tilings may change."""
     at = {f: float(u) for f, u in zip(figures, np.exp(log_u), strict=True)}
     base, gradient = np.empty(len(rows)), np.zeros((len(rows), len(figures)))
-    with keeping():
-        for i, row in enumerate(rows):
-            base[i] = times.time_us(row, at)
-            for k, slope in _slopes(row, figures, times, at, base[i]).items():
-                gradient[i, k] = slope
-            if progress is not None:
-                progress(i + 1, len(rows))
+    for i, row in enumerate(rows):
+        base[i] = times.time_us(row, at)
+        for k, slope in _slopes(row, figures, times, at, base[i]).items():
+            gradient[i, k] = slope
+        if progress is not None:
+            progress(i + 1, len(rows))
     return LinearTimes(base, gradient, log_u.copy())
 
 

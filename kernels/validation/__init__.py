@@ -17,11 +17,11 @@ from .accuracy.statistics import Summary, summarise
 from .accuracy.summaries import Group, Result
 from .registry import Prediction, predict, predicts
 from .table import Row, read_table, read_tables
-from .validating import CASES, RankingCase, Validation, validate
+from .validating import CASES, RankingCase, Validation, rows_of, validate
 
 __all__ = [
     "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "Variants",
-    "order_in_words", "predict", "predicts", "read_table", "read_tables", "summarise", "validate",
+    "order_in_words", "predict", "predicts", "read_table", "read_tables", "rows_of", "summarise", "validate",
 ]  # fmt: skip
 
 

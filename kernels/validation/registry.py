@@ -9,6 +9,7 @@ from importlib import import_module
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.observers import watch_times
+from ascendtile.simulator.products import Product
 from ascendtile.simulator.record.run import Launch
 
 from .accuracy.intervals import Basis, basis_of
@@ -77,8 +78,14 @@ def predictors() -> dict[str, Predictor]:
     return dict(_predictors)
 
 
-def predict(row: Row) -> Prediction:
-    """The prediction of one row. Raises UsageError if nothing predicts its op, or the row makes no sense to it."""
+def predict(row: Row, product: Product | None = None) -> Prediction:
+    """The prediction of one row. Raises UsageError if nothing predicts its op, or the row makes no sense to it.
+
+    product: in place of the one that the row names, such as one with changed figures. Predictors hand what a row has there
+    to `load_product` or `device`, which take either.
+    """
+    if product is not None:
+        row = replace(row, product=product)  # type: ignore[arg-type]
     known = predictors()
     if row.op not in known:
         raise UsageError(

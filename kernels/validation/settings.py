@@ -12,6 +12,7 @@ from ascendtile.simulator.l2_state import COLD, LOOP, WARM, L2State
 from ascendtile.simulator.record.run import Run
 from ascendtile.simulator.timing.engine.machine import start_cycles
 
+from .choices import keep, kept
 from .table import Row
 
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
@@ -171,14 +172,16 @@ Choice = TypeVar("Choice")
 def fastest(
     row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run], compiler: str = "ascendc"
 ) -> tuple[Run, Choice, int]:
-    """The fastest run, what was chosen for it, and of how many; those that do not fit in a buffer do not count.
+    """The fastest run, what was chosen for it, and of how many; those that do not fit in a buffer do not count. Inside of
+    `choices.keeping()` the one that was the fastest the first time.
 
     Raises BufferOverflowError, of the last one, if none fits.
     """
     found: list[tuple[Run, Choice]] = []
     overflow: BufferOverflowError | None = None
+    tried = list(choices)
     with device(**Settings(row).device_options(compiler)):
-        for choice in choices:
+        for choice in kept(row.id, tried):
             try:
                 found.append((work(choice), choice))
             except BufferOverflowError as e:
@@ -186,6 +189,7 @@ def fastest(
     if not found:
         raise overflow or ValueError(f"{row.id}: nothing to try")
     run, choice = min(found, key=lambda x: x[0].time_us)
+    keep(row.id, tried, choice)
     return run, choice, len(found)
 
 

@@ -89,7 +89,7 @@ def validate(
     groups: only rows of these groups or tables. A row whose kernel would fail on the device is a result with a failure.
     Raises UsageError for a group that no row has, and for a row that makes no sense to what predicts its op.
     """
-    chosen = _chosen(read_tables() if rows is None else rows, tuple(groups))
+    chosen = rows_of(read_tables() if rows is None else rows, tuple(groups))
     results = []
     with quietly():
         for k, row in enumerate(chosen):
@@ -102,7 +102,8 @@ def validate(
     )
 
 
-def _chosen(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:
+def rows_of(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:
+    """Rows of these groups or tables, without any all. Raises UsageError for a group that no row has."""
     known = dict.fromkeys([*(r.table for r in rows), *(r.group for r in rows)])
     for name in groups:
         if name not in known:

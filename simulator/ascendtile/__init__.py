@@ -4,6 +4,7 @@
     ascendtile.kernels     the operators that come with it, with named cases and precision studies
     ascendtile.tiling      the fastest tiling of an operator or of a kernel of yours, with its proof
     ascendtile.reports     what the command line `ascendtile` prints, pages, pictures and traces
+    ascendtile.calibrate   figures of a product fitted to a profile of your own board
 
 In a terminal: `ascendtile demo`, then `ascendtile --help`.
 
@@ -34,4 +35,5 @@ from ascendtile._names import public_names
 
 __version__ = "0.1.0"
 __all__ = ["kernels", "reports", "simulator", "tiling"]
-__getattr__, __dir__ = public_names(__name__, ["__version__"], __all__)
+LATER = {"calibrate": "ascendtile.kernels.validation.calibration"}
+__getattr__, __dir__ = public_names(__name__, ["__version__", *LATER], __all__, LATER)

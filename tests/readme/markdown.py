@@ -23,7 +23,7 @@ MARKS = {
     "checked": None,  # a table: the function of tables.py that gives its rows anew
     "exhaustive": None,  # why it takes long: runs with the exhaustive tests only
     "varies": ("host time",),  # figures that are different on every machine
-    "skip": ("set-up", "runs the tests", "a server"),  # why no test can run it
+    "skip": ("set-up", "runs the tests", "a server", "a board's profile"),  # why no test can run it
 }
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
 MARK = re.compile(r"^ *<!-- *([\w-]+): *(.*?) *-->$")

@@ -11,6 +11,8 @@ from ascendtile.kernels.validation import Summary, validate
 from ascendtile.reports.facts import facts, texts
 from ascendtile.simulator import load_product
 
+from .fitted_tables import calibration, crossing
+
 Rows = list[list[str]]
 PRODUCT = "ascend910b3"
 FEWEST_RANKED = 4  # the order of fewer rows says nothing
@@ -109,4 +111,6 @@ CHECKS: dict[str, Callable[[Rows], Rows]] = {
     "operators": operators,
     "products": products,
     "validation": validation,
+    "calibration": calibration,
+    "crossing": lambda rows: crossing(rows, {"all kernels": "all"} | GROUPS),
 }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ascendtile.kernels.validation import predict, read_tables
 from ascendtile.kernels.validation.accuracy.fitting import held_out, sample_of, source_of
 from ascendtile.kernels.validation.accuracy.intervals import basis_of
-from ascendtile.kernels.validation.accuracy.regression import LeftOut, Sample, ends, left_out, widening
+from ascendtile.kernels.validation.accuracy.regression import NotUsed, Sample, ends, left_out, widening
 from ascendtile.simulator.observers import quietly, watch_times
 from ascendtile.simulator.timing.results.error_model import features, stored
 
@@ -96,7 +96,7 @@ def test_a_source_is_judged_by_the_others_alone():
 
 
 def test_intervals_are_widened_as_far_as_rows_left_out_need_it():
-    found = LeftOut(np.full(100, 0.1), np.full(100, 0.1), np.linspace(-0.3, 0.3, 100))
+    found = NotUsed(np.full(100, 0.1), np.full(100, 0.1), np.linspace(-0.3, 0.3, 100))
     factor = widening(found, 0.92)
     assert found.wider(factor).coverage >= 0.92 > found.wider(factor - 0.03).coverage
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from ..options import json_option
+
+if TYPE_CHECKING:
+    from ....kernels.validation import Row
 
 PICTURES = (".png", ".svg")
 
@@ -21,8 +26,13 @@ PICTURES = (".png", ".svg")
 )
 @click.option("--plot", metavar="FILE.png|.svg", help="Measured against predicted, on logarithmic axes.")
 @click.option("--table", metavar="FILE.csv", help="Measurements of your own instead of the project's.")
+@click.option(
+    "--cross",
+    is_flag=True,
+    help="Leave out each source of kernel rows once, fit figures on the others, and predict it with them (minutes).",
+)
 @json_option
-def command(groups: tuple[str, ...], plot: str | None, table: str | None, as_json: bool) -> None:
+def command(groups: tuple[str, ...], plot: str | None, table: str | None, cross: bool, as_json: bool) -> None:
     """Simulate what others measured on boards, and tell the error.
 
     Shows measured, predicted and roofline figures of every row, then median and 90th percentile of the
@@ -36,6 +46,13 @@ def command(groups: tuple[str, ...], plot: str | None, table: str | None, as_jso
     from ..progress import shown
 
     rows = read_table(table) if table is not None else None
+    if cross:
+        if plot is not None:
+            raise click.UsageError(
+                "--plot is of the product's own figures, --cross of others; give one of them"
+            )
+        _cross(rows, groups, as_json)
+        return
     with shown("rows") as progress:
         found = validate(rows, groups, progress=progress)
     if plot is not None:
@@ -45,6 +62,18 @@ def command(groups: tuple[str, ...], plot: str | None, table: str | None, as_jso
     _show(found, as_json)
     if found.failed:
         raise SystemExit(1)
+
+
+def _cross(rows: Sequence[Row] | None, groups: tuple[str, ...], as_json: bool) -> None:
+    from ....kernels.validation import read_tables, rows_of
+    from ....kernels.validation.calibration import cross_validate
+    from ...terminal.calibration_view import cross_json, cross_page
+    from ...terminal.console import present
+    from ..progress import shown
+
+    with shown("rows") as progress:
+        found = cross_validate(rows_of(read_tables() if rows is None else rows, groups), progress)
+    present(as_json, cross_json, cross_page, found)
 
 
 def _check(plot: str | None) -> None:

@@ -13,7 +13,7 @@ import pytest
 from ascendtile.reports.cli import main as cli
 from ascendtile.simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 
-COMMANDS = ["demo", "ops", "products", "report", "run"]
+COMMANDS = ["calibrate", "demo", "ops", "products", "report", "run"]
 
 
 def process(*arguments, **options):
@@ -67,7 +67,7 @@ def test_nothing_to_do_is_wrong_usage(ascendtile):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fly"], "no command 'fly'; there are compare, demo, explore, export, ops, precision"),
+        (["fly"], "no command 'fly'; there are calibrate, compare, demo, explore, export, ops"),
         (["--loud"], "No such option '--loud'; see `ascendtile --help`"),
         (["run"], "Missing argument 'OP | SCRIPT.py'; see `ascendtile run --help`"),
         (["report"], "Missing argument 'FILE [OTHER.run]'"),

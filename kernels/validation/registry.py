@@ -22,7 +22,7 @@ TOPICS: tuple[str, ...] = (
     "matmuls",
     "reads",
     "transfers",
-    "triton_kernels",
+    "triton.kernels",
     "vector.moves",
     "vector.optimizers",
     "vector.row_kernels",

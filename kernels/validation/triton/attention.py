@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from ... import simulator as sim
-from ...simulator import device
-from ...simulator import language as tl
-from ...simulator.record.run import Run
-from .settings import Settings, dtypes_of, overhead_us, shape_of, tensor
-from .table import Row
+from .... import simulator as sim
+from ....simulator import device
+from ....simulator import language as tl
+from ....simulator.record.run import Run
+from ..settings import Settings, dtypes_of, overhead_us, shape_of, tensor
+from ..table import Row
 
 
 @sim.jit

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import prod
 
-from ... import simulator as sim
-from ...simulator import language as tl
-from ...simulator.errors import UsageError
-from ...simulator.record.run import Run
-from .registry import Prediction, predicts
-from .row_checks import block_of, number_of, sizes_of, types_of
-from .settings import (
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.errors import UsageError
+from ....simulator.record.run import Run
+from ..registry import Prediction, predicts
+from ..settings import (
     BYTES,
     Choice,
     Settings,
@@ -22,8 +21,9 @@ from .settings import (
     roofline_us,
     tensor,
 )
-from .table import Row
-from .triton_attention import attention_time
+from ..table import Row
+from .attention import attention_time
+from .rows import block_of, number_of, sizes_of, types_of
 
 STREAMS = 4  # of the mHC kernels
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ascendtile.simulator.errors import UsageError
 
-from .settings import Settings, dtypes_of, shape_of
-from .table import Row
+from ..settings import Settings, dtypes_of, shape_of
+from ..table import Row
 
 
 def block_of(row: Row, *others: tuple[int, int]) -> tuple[tuple[int, ...], ...]:

@@ -25,7 +25,7 @@ TOPICS: tuple[str, ...] = (
     "pools",
     "reads",
     "transfers",
-    "triton_kernels",
+    "triton.kernels",
     "vector.moves",
     "vector.optimizers",
     "vector.row_kernels",

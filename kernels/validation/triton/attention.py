@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from ... import simulator as sim
-from ...simulator import device
-from ...simulator import language as tl
-from ...simulator.record.run import Run
-from .settings import Settings, dtypes_of, overhead_us, shape_of, tensor
-from .table import Row
+from .... import simulator as sim
+from ....simulator import device
+from ....simulator import language as tl
+from ....simulator.record.run import Run
+from ..settings import Settings, dtypes_of, overhead_us, shape_of, tensor
+from ..table import Row
 
 
 @sim.jit
@@ -68,10 +68,10 @@ def attention(
         tl.store(out_ptr + base + m[:, None] * D + d[None, :], result.to(out_ptr.dtype.element_ty))
 
 
-def attention_time(row: Row) -> float:
+def attention_time(row: Row, cores: int) -> float:
     """us of all heads; see `triton_kernels`."""
     s, (heads, length, d), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
-    cores, (bm, bn) = s.number("cores"), s.numbers("block", 2)
+    bm, bn = s.numbers("block", 2)
     causal, running = bool(s.number("causal", 0)), s.text("maximum", "running") == "running"
     x = tensor(kind, cores, length, d)
     sizes = {"LENGTH": length, "D": d, "BM": bm, "BN": bn}

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import prod
 
-from ... import simulator as sim
-from ...simulator import language as tl
-from ...simulator.record.run import Run
-from .registry import Prediction, predicts
-from .settings import (
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.errors import UsageError
+from ....simulator.record.run import Run
+from ..registry import Prediction, predicts
+from ..settings import (
     BYTES,
     Choice,
     Settings,
-    dtypes_of,
     fastest,
     measured_time,
     note_of,
     roofline_us,
-    shape_of,
     tensor,
 )
-from .table import Row
-from .triton_attention import attention_time
+from ..table import Row
+from .attention import attention_time
+from .rows import block_of, number_of, sizes_of, types_of
 
 STREAMS = 4  # of the mHC kernels
 
@@ -182,62 +182,54 @@ def _text(choice: object) -> str:
     return "x".join(map(str, choice)) if isinstance(choice, tuple) else str(choice)
 
 
-def _block(row: Row, *others: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-    """`block=` of the row as two numbers joined by x, or what to try."""
-    s = Settings(row)
-    return (
-        ((s.numbers("block", 2)[0], s.numbers("block", 2)[1]),) if s.text("block") or not others else others
-    )
-
-
 @predicts("triton weighted sum")
 def _weighted_sum(row: Row) -> Prediction:
     """shapes: rows x columns of the result; tiling: block=rows x columns of a program."""
-    (m, d), ((x, w), (y, *_)) = shape_of(row), dtypes_of(row)
+    (m, d), (x, w, y) = sizes_of(row, "rows x columns"), types_of(row, 2)
     tensors = tensor(x, m, STREAMS, d), tensor(w, m, STREAMS), tensor(y, m, d)
 
-    def work(block: tuple[int, int]) -> Run:
+    def work(block: tuple[int, ...]) -> Run:
         grid = (-(-m // block[0]), -(-d // block[1]))
         run: Run = weighted_sum.time(grid, *tensors, m, d, BM=block[0], BD=block[1])
         return run
 
-    return _best(row, _block(row), work, m * d * (STREAMS * BYTES[x] + BYTES[y]))
+    return _best(row, block_of(row), work, m * d * (STREAMS * BYTES[x] + BYTES[y]))
 
 
 @predicts("triton product and squares")
 def _product_and_squares(row: Row) -> Prediction:
     """shapes: rows x columns of the result x depth; tiling: block=rows x depth of a tile."""
-    (m, n, k), ((x, w), (y, *_)) = shape_of(row), dtypes_of(row)
+    (m, n, k), (x, w, y) = sizes_of(row, "rows x columns x depth"), types_of(row, 2)
     tensors = tensor(x, m, k), tensor(w, k, n), tensor(y, m, n)
 
-    def work(block: tuple[int, int]) -> Run:
+    def work(block: tuple[int, ...]) -> Run:
         run: Run = product_and_squares.time(
             (-(-m // block[0]),), *tensors, m, k, BM=block[0], BK=block[1], N=n
         )
         return run
 
-    return _best(row, _block(row), work, m * k * BYTES[x] + k * n * BYTES[w], 2.0 * m * n * k)
+    return _best(row, block_of(row), work, m * k * BYTES[x] + k * n * BYTES[w], 2.0 * m * n * k)
 
 
 @predicts("triton mixed streams")
 def _mixed_streams(row: Row) -> Prediction:
     """shapes: tokens x width of one of four streams; tiling: block=tokens x width, if it is published."""
-    (t, d), (x, *_) = shape_of(row), dtypes_of(row)[0]
+    (t, d), (x, _) = sizes_of(row, "tokens x width"), types_of(row, 1)
     streams, weights = tensor(x, t, STREAMS, d), (tensor("fp32", t, 16), tensor("fp32", t, 4))
 
-    def work(block: tuple[int, int]) -> Run:
+    def work(block: tuple[int, ...]) -> Run:
         tensors = streams, *weights, tensor(x, t, d), streams
         run: Run = mixed_streams.time((-(-t // block[0]),), *tensors, t, d, BT=block[0], BD=block[1])
         return run
 
-    return _best(row, _block(row, (2, 1024), (4, 512), (8, 256), (16, 128)), work, 9.0 * t * d * BYTES[x])
+    return _best(row, block_of(row, (2, 1024), (4, 512), (8, 256), (16, 128)), work, 9.0 * t * d * BYTES[x])
 
 
 @predicts("triton slot mapping")
 def _slot_mapping(row: Row) -> Prediction:
     """shapes: requests x tokens; tiling: page=tokens of one, block=tokens of a program, if it is published."""
-    (requests, tokens), s = shape_of(row), Settings(row)
-    page, given = s.number("page"), s.number("block", 0)
+    requests, tokens = sizes_of(row, "requests x tokens")
+    page, given = number_of(row, "page"), Settings(row).number("block", 0)
     pages = -(-tokens // page)
     tensors = tensor("int32", requests, pages), tensor("int32", requests, tokens)
 
@@ -253,34 +245,34 @@ def _slot_mapping(row: Row) -> Prediction:
 def _strided_read(row: Row) -> Prediction:
     """shapes: rows x columns; tiling: block=rows x columns, step=elements from one to the next, strides=constant (the
     compiler knows them) or launch."""
-    (m, n), s, (kind, *_) = shape_of(row), Settings(row), dtypes_of(row)[0]
-    step = s.number("step")
+    (m, n), (kind, _) = sizes_of(row, "rows x columns"), types_of(row, 1)
+    step, constant = number_of(row, "step"), Settings(row).text("strides") == "constant"
     x, y = tensor(kind, m * n * step), tensor(kind, m, n)
 
-    def work(block: tuple[int, int]) -> Run:
+    def work(block: tuple[int, ...]) -> Run:
         grid, tile = (-(-m // block[0]), -(-n // block[1])), {"BM": block[0], "BN": block[1]}
-        if s.text("strides") == "constant":
+        if constant:
             run: Run = strided_read_of_constants.time(grid, x, y, m, n, OUTER=n * step, INNER=step, **tile)
             return run
         run = strided_read.time(grid, x, y, m, n, n * step, step, **tile)
         return run
 
-    return _best(row, _block(row), work, 2.0 * m * n * BYTES[kind])
+    return _best(row, block_of(row), work, 2.0 * m * n * BYTES[kind])
 
 
 @predicts("triton div rows")
 def _rows_by_row(row: Row) -> Prediction:
     """shapes: rows x columns; tiling: programs, block=rows x columns of a tile."""
-    (m, n), s, (kind, *_) = shape_of(row), Settings(row), dtypes_of(row)[0]
-    x, programs = tensor(kind, m, n), s.number("programs")
+    (m, n), (kind, _) = sizes_of(row, "rows x columns"), types_of(row, 1)
+    x, programs = tensor(kind, m, n), number_of(row, "programs")
 
-    def work(block: tuple[int, int]) -> Run:
+    def work(block: tuple[int, ...]) -> Run:
         run: Run = rows_by_row.time(
             (programs,), x, tensor(kind, n), x, m, n, CORES=programs, BM=block[0], BN=block[1]
         )
         return run
 
-    return _best(row, _block(row), work, 2.0 * m * n * BYTES[kind])
+    return _best(row, block_of(row), work, 2.0 * m * n * BYTES[kind])
 
 
 @predicts("triton attention")
@@ -288,9 +280,12 @@ def _attention(row: Row) -> Prediction:
     """shapes: heads x length x D; tiling: cores (of the persistent grid), block=queries x keys, causal=1, maximum=running or
     none. One head a core is simulated: heads follow each other there.
     """
-    (heads, length, d), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    heads, length, d = sizes_of(row, "heads x length x D")
+    (kind, _), (bm, bn) = types_of(row, 1), block_of(row)[0]
+    if length % bm or length % bn:
+        raise UsageError(f"{row.id}: blocks of {bm} queries and {bn} keys must divide the length {length}")
     scores = heads * length * (length + 1) // 2 if Settings(row).number("causal", 0) else heads * length**2
-    time = attention_time(row)
+    time = attention_time(row, number_of(row, "cores"))
     return Prediction(
         time, roofline_us(row, 4.0 * prod((heads, length, d)) * BYTES[kind], 2.0 * scores * d, kind)
     )

@@ -10,6 +10,7 @@ from ascendtile.simulator import Product, Shape, device, load_product, shape
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.record.run import Run
 
+from .registry import NO_TILING
 from .table import Row
 
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
@@ -162,4 +163,4 @@ def halves(most: int, step: int = 1) -> list[int]:
 
 def note_of(count: int, what: str) -> str:
     """How the note of a row says it."""
-    return f"no tiling published: best of {count}, {what}"
+    return f"{NO_TILING}: best of {count}, {what}"

@@ -34,14 +34,23 @@ def test_a_prediction_rests_on_the_launch_that_it_took_of_those_that_were_tried(
     assert found.basis.features == features(taken)
 
 
+def test_a_prediction_with_the_tiling_that_was_measured_is_not_less_certain():
+    row = ROWS["msi-alexnet-relu_grad-3"]
+    guessed = predict(row)
+    block = guessed.note.partition("blocks of ")[2].split(";")[0]
+    known = predict(replace(row, tiling=f"{row.tiling} block={block}"))
+    assert (known.basis.features["tiling"], guessed.basis.features["tiling"]) == (0, 1)
+    assert guessed.interval[0] <= known.interval[0] < known.value < known.interval[1] <= guessed.interval[1]
+
+
 def test_part_of_a_kernel_stands_for_the_whole_and_instructions_have_no_interval():
     whole = predict(ROWS["msi-qwen-cast-7"])
     launches = []
     with watch_times(launches.append):
         predict(ROWS["msi-qwen-cast-7"])
-    basis = basis_of(10 * whole.value, launches)
+    basis = basis_of(10 * whole.value, launches, "no tiling" not in whole.note)
     assert basis.around(10 * whole.value) == pytest.approx([10 * x for x in whole.interval])
-    assert basis_of(1.0, []) is None
+    assert basis_of(1.0, [], True) is None
     micro = next(r for r in ROWS.values() if r.table == "micro" and not r.excluded)
     assert predict(micro).interval is None
 

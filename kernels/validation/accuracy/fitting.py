@@ -18,7 +18,7 @@ from ....simulator.products import load_product
 from ....simulator.timing.results.error_model import FILE, ErrorModel, stored, wider_with
 from ..registry import TIME, predict
 from ..table import Row, read_tables
-from .regression import Floats, LeftOut, Sample, best_ridge, ends, left_out, widening
+from .regression import Floats, LeftOut, Sample, best, ends
 from .summaries import Result
 
 COVERAGE = 0.92  # of rows whose source was left out
@@ -86,14 +86,13 @@ def fit(results: Sequence[Result]) -> Fitted:
     """The model of these rows."""
     rows_of = dict(sorted(Counter(architecture(r.row) for r in results).items()))
     sample = sample_of(results, rows_of)
-    ridge, found = best_ridge(sample)
-    factor = widening(found, COVERAGE)
+    ridge, factor, found = best(sample, COVERAGE)
     names = list(results[0].prediction.basis.features)  # type: ignore[union-attr]
     low, high = (
         {n: round(factor * float(x), 3) for n, x in zip(names, end, strict=True)}
         for end in ends(sample, ridge)
     )
-    return Fitted(ErrorModel(low, high, rows_of), ridge, factor, found.wider(factor))
+    return Fitted(ErrorModel(low, high, rows_of), ridge, factor, found)
 
 
 def write(fitted: Fitted, sources: int) -> None:
@@ -114,4 +113,4 @@ left_out_coverage = {fitted.left_out.coverage:.3f} # of rows whose source was le
     stored.cache_clear()
 
 
-__all__ = ["Fitted", "fit", "held_out", "left_out", "sample_of", "source_of", "write"]
+__all__ = ["Fitted", "fit", "held_out", "sample_of", "source_of", "write"]

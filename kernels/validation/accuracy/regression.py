@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 TAIL = 0.05  # of the rows lie beyond either end
 SMOOTH = 0.02  # in logarithms
 STEPS = 1500
-RIDGES = (0.003, 0.01, 0.03, 0.1)
+RIDGES = (0.003, 0.006, 0.012, 0.03, 0.1)
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,17 @@ def left_out(sample: Sample, ridge: float) -> LeftOut:
     return LeftOut(low, high, sample.errors)
 
 
-def best_ridge(sample: Sample) -> tuple[float, LeftOut]:
-    """The ridge that predicts sources left out best."""
-    found = [(ridge, left_out(sample, ridge)) for ridge in RIDGES]
-    return min(found, key=lambda x: x[1].score)
-
-
 def widening(found: LeftOut, coverage: float) -> float:
     """The least factor with which so many of the rows are inside, in steps of 2 %."""
     steps = [1 + 0.02 * k for k in range(-20, 150)]
     return next((x for x in steps if found.wider(x).coverage >= coverage), steps[-1])
+
+
+def best(sample: Sample, coverage: float) -> tuple[float, float, LeftOut]:
+    """The ridge that predicts sources left out best, the factor that brings so many of their rows inside, and their ends."""
+    found = []
+    for ridge in RIDGES:
+        ends_of = left_out(sample, ridge)
+        factor = widening(ends_of, coverage)
+        found.append((ridge, factor, ends_of.wider(factor)))
+    return min(found, key=lambda x: x[2].score)

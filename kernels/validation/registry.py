@@ -80,6 +80,6 @@ def predict(row: Row) -> Prediction:
         found = known[row.op](row)
     if not (math.isfinite(found.value) and found.value > 0):
         raise UsageError(f"{row.id}: the prediction of {row.op} is {found.value}, not a number above 0")
-    known = NO_TILING not in found.note
-    basis = basis_of(found.value, launches, known) if row.unit == TIME else None
+    given = NO_TILING not in found.note
+    basis = basis_of(found.value, launches, given) if row.unit == TIME else None
     return found if basis is None else replace(found, interval=basis.around(found.value), basis=basis)

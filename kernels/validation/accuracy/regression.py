@@ -40,8 +40,9 @@ class Sample:
     def weights(self) -> Floats:
         """Rows of one source are alike: n of them count as much as the root of n."""
         count = {s: self.sources.count(s) for s in self.sources}
-        found = np.array([count[s] ** -0.5 for s in self.sources])
-        return found / found.sum()
+        found: Floats = np.array([count[s] ** -0.5 for s in self.sources])
+        found /= found.sum()
+        return found
 
     def left_out(self) -> Iterator[npt.NDArray[np.bool_]]:
         """The rows of each source in turn, where other sources are left."""

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendtile.kernels.validation import predict, read_tables
-from ascendtile.kernels.validation.accuracy.fitting import held_out, sample_of, source_of
+from ascendtile.kernels.validation.accuracy.fitting import fit, held_out, source_of
 from ascendtile.kernels.validation.accuracy.intervals import basis_of
-from ascendtile.kernels.validation.accuracy.regression import LeftOut, Sample, ends, left_out, widening
+from ascendtile.kernels.validation.accuracy.regression import Bands, Sample, ends, left_out, widening
 from ascendtile.simulator.observers import quietly, watch_times
-from ascendtile.simulator.timing.results.error_model import features, stored
+from ascendtile.simulator.timing.results.error_model import features
 
 ROWS = {r.id: r for r in read_tables()}
 
@@ -105,7 +105,7 @@ def test_a_source_is_judged_by_the_others_alone():
 
 
 def test_intervals_are_widened_as_far_as_rows_left_out_need_it():
-    found = LeftOut(np.full(100, 0.1), np.full(100, 0.1), np.linspace(-0.3, 0.3, 100))
+    found = Bands(np.full(100, 0.1), np.full(100, 0.1), np.linspace(-0.3, 0.3, 100))
     factor = widening(found, 0.92)
     assert found.wider(factor).coverage >= 0.92 > found.wider(factor - 0.03).coverage
 
@@ -124,7 +124,7 @@ def test_the_stored_intervals_hold_nine_of_ten_measured_times_and_are_not_vacuou
 
 @pytest.mark.exhaustive
 def test_the_form_of_the_model_holds_nine_of_ten_of_sources_that_it_has_not_seen(kernels):
-    rows_of = dict(stored().rows)
-    found = left_out(sample_of(kernels, rows_of), 0.03)
-    assert 0.85 <= found.coverage <= 0.95
+    fitted = fit(kernels)
+    assert 0.85 <= fitted.left_out.coverage <= 0.95
+    assert 0.8 < fitted.factor < 1.4
     assert len({source_of(r.row) for r in kernels}) > 10

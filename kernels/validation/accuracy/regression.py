@@ -77,16 +77,16 @@ def _quantile(sample: Sample, y: Floats, ridge: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Logarithms of both ends of each row, made without its source."""
+class Bands:
+    """Logarithms of both ends of each row, beside that of its error."""
 
     low: Floats
     high: Floats
     errors: Floats
 
-    def wider(self, factor: float) -> LeftOut:
+    def wider(self, factor: float) -> Bands:
         """The same with wider intervals."""
-        return LeftOut(factor * self.low, factor * self.high, self.errors)
+        return Bands(factor * self.low, factor * self.high, self.errors)
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:
@@ -105,26 +105,22 @@ class LeftOut:
         return float((self.low + self.high + outside / TAIL).mean())
 
 
-def left_out(sample: Sample, ridge: float) -> LeftOut:
+def left_out(sample: Sample, ridge: float) -> Bands:
     """The ends of every row by the rows of other sources."""
     low, high = np.zeros(len(sample.errors)), np.zeros(len(sample.errors))
     for chosen in sample.left_out():
         terms = sample.features[chosen]
         low[chosen], high[chosen] = (terms @ end for end in ends(sample.of(~chosen), ridge))
-    return LeftOut(low, high, sample.errors)
+    return Bands(low, high, sample.errors)
 
 
-def widening(found: LeftOut, coverage: float) -> float:
+def widening(found: Bands, coverage: float) -> float:
     """The least factor with which so many of the rows are inside, in steps of 2 %."""
     steps = [1 + 0.02 * k for k in range(-20, 150)]
     return next((x for x in steps if found.wider(x).coverage >= coverage), steps[-1])
 
 
-def best(sample: Sample, coverage: float) -> tuple[float, float, LeftOut]:
-    """The ridge that predicts sources left out best, the factor that brings so many of their rows inside, and their ends."""
-    found = []
-    for ridge in RIDGES:
-        ends_of = left_out(sample, ridge)
-        factor = widening(ends_of, coverage)
-        found.append((ridge, factor, ends_of.wider(factor)))
-    return min(found, key=lambda x: x[2].score)
+def best(sample: Sample, coverage: float) -> tuple[float, Bands]:
+    """The ridge that predicts sources left out best, once so many of their rows are inside, and their ends as they come."""
+    found = [(ridge, left_out(sample, ridge)) for ridge in RIDGES]
+    return min(found, key=lambda x: x[1].wider(widening(x[1], coverage)).score)

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Changes between ND and the Cube's blocks and fractals (TransData), and transpositions: tiles are turned in UB.
+"""Changes between ND and the Cube's blocks and fractals (TransData): tiles are turned in UB.
 
     NC1HWC0      (N, C1, H * W, C0) of NCHW: rows of C0 channels
     FRACTAL_Z    (C1 * taps, N1, 16, C0) of the weight NCHW, taps = H * W
@@ -39,9 +39,6 @@ from .table import Row
 
 FRACTAL = 16
 BLOCK_BYTES, REPEAT_BYTES = 32, 256
-# What the vendor's Transpose takes before its first element, whatever that is: fitted on msi-alexnet-transpose-3, of 160
-# elements. Its profile has no shares of pipes.
-START_OF_TRANSPOSITION_US = 18.0
 TURN_CYCLES = (
     13.2  # of the scalar unit in a loop of vector instructions (board_micro, between its sections 4 and 5)
 )
@@ -85,20 +82,6 @@ def weight_to_fractals(
         else:
             tile = tl.load(rows, mask=inside, other=0.0)
             tl.store(blocks, tl.permute(tile, (2, 0, 1)), mask=there)
-
-
-@sim.jit
-def axes_turned(x_ptr, y_ptr, items, B, C, DOWN: tl.constexpr, ACROSS: tl.constexpr):
-    """y (A, C, B) of x (A, B, C), DOWN x ACROSS elements a tile."""
-    down, across = tl.cdiv(B, DOWN), tl.cdiv(C, ACROSS)
-    for item in range(tl.program_id(0), items, tl.num_programs(0)):
-        b = item % down * DOWN + tl.arange(0, DOWN)
-        c = item // down % across * ACROSS + tl.arange(0, ACROSS)
-        a = item // (down * across) * (B * C)
-        inside = (b < B)[:, None] & (c < C)[None, :]
-        tile = tl.load(x_ptr + a + b[:, None] * C + c[None, :], mask=inside)
-        there = (c < C)[:, None] & (b < B)[None, :]
-        tl.store(y_ptr + a + c[:, None] * B + b[None, :], tl.trans(tile), mask=there)
 
 
 @sim.jit
@@ -193,23 +176,3 @@ def sizes_of(row: Row, names: str) -> tuple[int, ...]:
     if len(shape) != len(names.split(" x ")):
         raise UsageError(f"{row.id}: shapes must be {names}; got {row.shapes!r}")
     return shape
-
-
-@predicts("transpose")
-def _transpose(row: Row) -> Prediction:
-    """shapes: A x B x C, of which A x C x B is made; elements of eight bytes count as two of four."""
-    a, b, c = sizes_of(row, "A x B x C")
-    s, size = Settings(row), BYTES[dtypes_of(row)[0][0]]
-    cores, tensors = s.number("cores"), [tensor("fp32", a * b * c * max(1, size // 4)) for _ in range(2)]
-    pairs = sorted(
-        {(min(d, -(-b // 8) * 8), min(w, -(-c // 8) * 8)) for d in (32, 64, 128) for w in (32, 64, 128)}
-    )
-
-    def work(tile: tuple[int, int]) -> Run:
-        items = a * -(-b // tile[0]) * -(-c // tile[1])
-        grid, blocks = (min(items, cores),), {"DOWN": tile[0], "ACROSS": tile[1]}
-        return axes_turned.time(grid, *tensors, items, b, c, **blocks)  # type: ignore[no-any-return]
-
-    run, tile, count = fastest(row, pairs, work)
-    time = measured_time(row, run) + START_OF_TRANSPOSITION_US
-    return Prediction(time, roofline_us(row, 2 * a * b * c * size), note_of(count, f"tiles of {tile}"))

@@ -89,7 +89,7 @@ def fit(results: Sequence[Result]) -> Fitted:
     sample = sample_of(results, rows_of)
     ridge, found = best(sample, COVERAGE)
     chosen = ends(sample, ridge)
-    own = Bands(*(sample.features @ end for end in chosen), sample.errors)
+    own = Bands(sample.features @ chosen[0], sample.features @ chosen[1], sample.errors)
     factor = min(widening(found, COVERAGE), widening(own, MOST))
     names = list(results[0].prediction.basis.features)  # type: ignore[union-attr]
     low, high = ({n: round(factor * float(x), 3) for n, x in zip(names, end, strict=True)} for end in chosen)

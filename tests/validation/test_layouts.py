@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels.validation.layouts import (
-    axes_turned,
     image_to_blocks,
     matrix_to_fractals,
     weight_to_fractals,
@@ -16,6 +15,7 @@ from ascendtile.kernels.validation.layouts import (
 from ascendtile.kernels.validation.pools import maxima, maxima_gradient
 from ascendtile.kernels.validation.registry import predict
 from ascendtile.kernels.validation.table import Row
+from ascendtile.kernels.validation.vector.moves import transposed
 from ascendtile.simulator.errors import UsageError
 
 
@@ -73,7 +73,7 @@ def test_matrices_go_to_fractals_and_back(back, m, n):
 def test_two_axes_are_turned(a, b, c):
     x = np.arange(a * b * c, dtype=np.float32).reshape(a, b, c)
     out = np.zeros((a, c, b), np.float32)
-    axes_turned[(2,)](x, out, a * -(-b // 8) * -(-c // 16), b, c, DOWN=8, ACROSS=16)
+    transposed[(2,)](x, out, a, b, c, c, HIGH=8, WIDE=16)
     np.testing.assert_array_equal(out, x.transpose(0, 2, 1))
 
 

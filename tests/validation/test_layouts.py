@@ -142,7 +142,7 @@ def test_any_pool_is_predicted(n, c, size, taps, step):
         ("transdata", "4x4", "cores=1 to=NC1HWC0", "N x C x H x W"),
         ("maxpool", "1x1x2x2x3x1", "cores=1", "taps within the image"),
         ("maxpool", "1x1x2x2", "cores=1", "images x|n x c"),
-        ("transpose", "4x4", "cores=1", "A x B x C"),
+        ("transpose", "4", "cores=1", "rows x columns"),
         ("avgpool", "4", "cores=1", "places x channels"),
     ],
 )

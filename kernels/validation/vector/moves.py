@@ -145,6 +145,8 @@ def _concat(row: Row) -> Prediction:
 def _transpose(row: Row) -> Prediction:
     """shapes: batch x rows x columns, or rows x columns: the last two change places."""
     sizes, (kind, *_), cores = shape_of(row), dtypes_of(row)[0], Settings(row).number("cores")
+    if len(sizes) not in (2, 3):
+        raise UsageError(f"{row.id}: shapes must be (batch x) rows x columns; got {row.shapes!r}")
     batch, rows, columns = sizes if len(sizes) == 3 else (1, *sizes)
     size, room = batch * rows * columns, load_product(row.product).ub_bytes // (8 * BYTES[kind])
     block = BLOCK_BYTES // BYTES[kind]

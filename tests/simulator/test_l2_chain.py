@@ -9,7 +9,7 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
 from ascendtile.simulator.device import using
-from ascendtile.simulator.l2_state import L2State
+from ascendtile.simulator.l2.state import L2State
 
 SMALL = {"l2.size": 1 << 20}
 N = 100_000

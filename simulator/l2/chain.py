@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .interpreter.tensors import Shape, Tensor
-from .l2_state import LINE_BYTES, LOOP, Held, L2State, ends_of, lines_of
-from .observers import is_quiet
+from ..interpreter.tensors import Shape, Tensor
+from ..observers import is_quiet
+from .state import LINE_BYTES, LOOP, InL2, L2State, ends_of, lines_of
 
 if TYPE_CHECKING:
-    from .call import Call
+    from ..call import Call
 
 
 class Lines(NamedTuple):
@@ -56,7 +56,7 @@ class Chain:
         vars(out).update({n: x for n, x in vars(call).items() if n == "program"})
         return out
 
-    def leaves(self, call: Call, held: Sequence[Held]) -> None:
+    def leaves(self, call: Call, held: Sequence[InL2]) -> None:
         """A launch is over, and has left so much of its tensors; what there is no room for goes."""
         if self._other(call):
             self.left, self.product = [], call.device.product.name
@@ -98,9 +98,9 @@ class Chain:
         return Lines(known[1], first, first + lines_of(x))
 
 
-def ends_of_all(call: Call) -> tuple[Held, ...]:
+def ends_of_all(call: Call) -> tuple[InL2, ...]:
     """What a launch leaves of its tensors, by their sizes alone."""
-    from .interpreter.program_order.order import directions
+    from ..interpreter.program_order.order import directions
 
     tensors = {n: x for n, x in call.arguments.items() if isinstance(x, Tensor)}
     return ends_of(tensors, directions(call.program), call.device.product.integer("l2.size") // LINE_BYTES)
@@ -118,25 +118,25 @@ def owner_of(x: Any, address: int) -> tuple[Any, int]:
     return x, address - x.ctypes.data if isinstance(x, np.ndarray) else 0
 
 
-def _as_held(lines: Lines, spans: Mapping[str, Lines]) -> Iterator[Held]:
+def _as_held(lines: Lines, spans: Mapping[str, Lines]) -> Iterator[InL2]:
     """Lines as the launch knows them; those that it does not reach have no name."""
     rest = lines.end - lines.first
     for name, span in spans.items():
         first, end = max(lines.first, span.first), min(lines.end, span.end)
         if span.owner == lines.owner and first < end:
             changed = max(0, min(end, lines.end) - max(first, lines.end - lines.changed))
-            yield Held(name, first - span.first, end - first, changed)
+            yield InL2(name, first - span.first, end - first, changed)
             rest -= end - first
     if rest > 0:
-        yield Held("", 0, rest, min(rest, lines.changed) if rest == lines.end - lines.first else 0)
+        yield InL2("", 0, rest, min(rest, lines.changed) if rest == lines.end - lines.first else 0)
 
 
-def _joined(held: Sequence[Held]) -> Iterator[Held]:
+def _joined(held: Sequence[InL2]) -> Iterator[InL2]:
     """Neighbours that the launch does not reach are one."""
-    before: Held | None = None
+    before: InL2 | None = None
     for x in held:
         if before is not None and not x.name and not before.name:
-            before = Held("", 0, before.lines + x.lines, before.changed + x.changed)
+            before = InL2("", 0, before.lines + x.lines, before.changed + x.changed)
             continue
         if before is not None:
             yield before

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .interpreter.tensors import Shape, shape
     from .ir.building.registry import constexpr
     from .jit_function import JitFunction, jit
-    from .l2_chain import chain
+    from .l2.chain import chain
     from .record.loading import load_run
     from .record.run import Launch, Run
     from .spread import Spread, atomic_spread
@@ -33,7 +33,7 @@ _LATER = {
     "Shape": ".interpreter.tensors",
     "Spread": ".spread",
     "atomic_spread": ".spread",
-    "chain": ".l2_chain",
+    "chain": ".l2.chain",
     "constexpr": ".ir.building.registry",
     "jit": ".jit_function",
     "load_run": ".record.loading",

@@ -11,7 +11,7 @@ from typing import Any
 
 from .device_checks import RELEASES, check_options
 from .errors import UsageError
-from .l2_state import LOOP, REPLACED, L2State
+from .l2.state import LOOP, REPLACED, L2State
 from .precision.numeric_switches import check_numerics
 from .products import Product, load_product
 
@@ -40,7 +40,7 @@ class Device:
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
     l2: what is in L2 when a kernel, or an operator of several, starts: "loop" (what the same left when it was launched
     before), "cold" (nothing) or "warm" (the arguments, as far as they fit, and nothing to write back); or by tensor
-    argument, {"x": "warm"}, where the others are as in a loop. See `l2_state.py`.
+    argument, {"x": "warm"}, where the others are as in a loop. See `l2/state.py`.
     cold_code: whether another kernel ran before, as in the profile of a network, so that each core fetches the kernel's code
     first (`launch.cold_code_us_per_core`); otherwise the kernel is launched again and again.
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import UsageError
-from .l2_state import RULE, is_l2
+from .l2.state import RULE, is_l2
 
 ACCUMULATE = ("exact", "blas")
 HF32_ROUNDS = ("RINT", "ROUND", "RNZ")

@@ -25,8 +25,8 @@ from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_sizes
-from .l2_chain import Chain, current_chain
-from .l2_state import check_names
+from .l2.chain import Chain, current_chain
+from .l2.state import check_names
 from .launch_cache import key_of, recall, remember
 from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet

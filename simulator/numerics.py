@@ -8,7 +8,7 @@ from typing import Any
 
 from .device import TRITON_ASCEND, USUAL_RELEASE, Device
 from .errors import UsageError
-from .l2_state import told
+from .l2.state import told
 from .precision.numeric_switches import FIXED, OF_PRODUCT, SWITCHES
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics

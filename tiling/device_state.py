@@ -8,6 +8,7 @@ from typing import Any
 
 from ..simulator.device import ASCENDC, Device, current_device
 from ..simulator.errors import ProductError
+from ..simulator.l2.state import LOOP, told
 from ..simulator.products import Product, load_product
 
 # What a problem sets for itself, or what only decides how much is recorded.
@@ -29,6 +30,12 @@ def state_here() -> dict[str, Any]:
     """The options of the device in force, by name, that decide what a launch takes."""
     here = current_device()
     return {f.name: getattr(here, f.name) for f in fields(Device) if f.name not in OWN}
+
+
+def about_l2(state: Mapping[str, Any]) -> tuple[str, ...]:
+    """A note of what L2 has at the start, where it is not what the same tiling left."""
+    l2 = state.get("l2", LOOP)
+    return () if l2 == LOOP else (f"timed with l2={told(l2)}: what is in L2 at the start",)
 
 
 def without_bounds(state: Mapping[str, Any]) -> list[str]:

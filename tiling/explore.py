@@ -16,7 +16,7 @@ from ..simulator.device import ASCENDC, CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
 from .agreement import notes_about_values
-from .device_state import name_of_product, product_here, without_bounds
+from .device_state import about_l2, name_of_product, product_here, without_bounds
 from .evaluate import OperatorProblem
 from .kernel_problem import KernelProblem
 from .results.exploration import Exploration
@@ -171,6 +171,7 @@ def _operator(
     odd = without_bounds(problem.state)
     note = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
     bounds, notes = (None, (note,)) if odd and objective == "time" else (points.bounds, ())
+    notes = (*notes, *about_l2(problem.state))
     about = (op.name, name_of_product(product), points.first.case, notes)
     return Task(
         problem, points.space, bounds, *about, current_device().code_by(ASCENDC), tuple(points.usual())
@@ -205,7 +206,7 @@ def _kernel(
             raise UsageError(f"explore({name}): {n!r} is in args and in the space; give it once")
     fixed = {} if "cube_math_type" in found.space.axes else {"cube_math_type": mode}
     problem = KernelProblem(kernel, grid, args, product, overrides, fixed, found.derived)
-    notes = (*found.notes, *_of_no_tiling(kernel, found.space))
+    notes = (*found.notes, *_of_no_tiling(kernel, found.space), *about_l2(problem.state))
     made = current_device().code_by()
     return Task(problem, found.space, None, name, name_of_product(product), None, notes, made)
 

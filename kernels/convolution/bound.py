@@ -23,7 +23,7 @@ import numpy as np
 
 from ...simulator.device import device
 from ...simulator.errors import AscendtileError
-from ...simulator.l2_state import WARM
+from ...simulator.l2.state import WARM
 from ...simulator.products import Product
 from ...simulator.timing.engine.machine import port_rate, wire
 from ..bounds.vector import overheads_us

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...simulator.call import Call
 from ...simulator.device import ASCENDC, Device, current_device, device
-from ...simulator.l2_chain import Chain, again_and_again
+from ...simulator.l2.chain import Chain, again_and_again
 from ...simulator.launch import estimated, place, prepare, timed
 from ...simulator.record.later import whole
 from ...simulator.record.run import Launch

@@ -14,8 +14,8 @@ from ...simulator.device import ASCENDC, CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.interpreter.tensors import Tensor as MemoryTensor
-from ...simulator.l2_chain import Chain, again_and_again
-from ...simulator.l2_state import check_names
+from ...simulator.l2.chain import Chain, again_and_again
+from ...simulator.l2.state import check_names
 from ...simulator.launch import compute, fit, place, timed
 from ...simulator.numerics import asked_for
 from ...simulator.numerics import options as numeric_options

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ascendtile.simulator import Product, Shape, device, load_product, shape
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
-from ascendtile.simulator.l2_state import COLD, LOOP, WARM, L2State
+from ascendtile.simulator.l2.state import COLD, LOOP, WARM, L2State
 from ascendtile.simulator.record.run import Run
 from ascendtile.simulator.timing.engine.machine import start_cycles
 

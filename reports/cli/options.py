@@ -90,7 +90,7 @@ L2_FORMS = "loop, cold, warm, or by tensor argument x=warm,y=cold"
 
 def read_l2(ctx: click.Context, option: click.Parameter, text: str) -> str | dict[str, str]:
     """ "cold", or "x=warm,y=cold" as a dict; wrong usage for anything else."""
-    from ...simulator.l2_state import is_l2
+    from ...simulator.l2.state import is_l2
 
     parts = text.split(",")
     named = {n.strip(): w.strip() for n, _, w in (part.partition("=") for part in parts)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...simulator.l2_state import AS_LEFT, COLD, LOOP, WARM
+from ...simulator.l2.state import AS_LEFT, COLD, LOOP, WARM
 from ...simulator.record.run import Run
 from .texts import clean, kib
 

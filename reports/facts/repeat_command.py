@@ -11,7 +11,7 @@ from typing import Any
 
 from ...simulator.device import USUAL_RELEASE
 from ...simulator.errors import UsageError
-from ...simulator.l2_state import LOOP, told
+from ...simulator.l2.state import LOOP, told
 from ...simulator.precision.numeric_switches import SWITCHES
 from ...simulator.record.run import Run
 from . import facts

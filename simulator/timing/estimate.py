@@ -22,7 +22,7 @@ from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
-from ..l2_state import LINE_BYTES, Held
+from ..l2.state import LINE_BYTES, InL2
 from ..record.later import Later, but, later, whole
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
@@ -59,7 +59,7 @@ class Estimate(NamedTuple):
     """A launch, and what it leaves of its tensors in L2, oldest first; nothing unless that was asked for."""
 
     launch: Launch
-    left: tuple[Held, ...] = ()
+    left: tuple[InL2, ...] = ()
 
 
 def estimate(call: Call, leaves: bool = False) -> Estimate:

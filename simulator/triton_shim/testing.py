@@ -14,7 +14,7 @@ import numpy as np
 
 from ..device import current_device
 from ..errors import UsageError
-from ..l2_chain import chain
+from ..l2.chain import chain
 from ..observers import watch
 
 if TYPE_CHECKING:

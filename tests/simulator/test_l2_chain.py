@@ -9,7 +9,7 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
 from ascendtile.simulator.device import using
-from ascendtile.simulator.l2_state import L2State
+from ascendtile.simulator.l2.state import L2State
 
 SMALL = {"l2.size": 1 << 20}
 N = 100_000
@@ -191,3 +191,15 @@ def test_lines_that_others_changed_have_to_be_written_by_who_pushes_them_out():
             times.append(copy.time((20,), x, y, 1 << 20, BLOCK=4096).cycles)
     assert times == sorted(times)
     assert times[0] < times[-1]
+
+
+def test_tensors_that_are_gone_take_no_room_but_in_l2():
+    """A script may make any number of them: their parts of L2 are put together, and still have to be written."""
+    x, y = arrays(2, 1000)
+    with sim.chain(cold=True) as chain:
+        for _ in range(150):
+            y = copied(x, np.zeros(1000, np.float16)).l2_left_bytes
+        parts, lines = len(chain.left), sum(part.end - part.first for part in chain.left)
+    assert parts <= 65
+    assert lines == pytest.approx(151 * 16, rel=0.01)
+    assert y == pytest.approx(150 * 2048, rel=0.1)

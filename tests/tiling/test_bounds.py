@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import get_operator, run_op
+from ascendtile.simulator.device import device
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.products import load_product
 from ascendtile.tiling import explore
@@ -422,3 +423,27 @@ def test_attention_drawn(op, data):
     points, problem = points_of(op, sizes, product, dtype, mode, options=options)
     legal, _ = points.space.legal()
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1))]])
+
+
+SMALL_L2 = [
+    (
+        "matmul",
+        {"m": 256, "n": 192, "k": 512},
+        {"block_m": 64, "block_n": 64, "block_k": 64, "group": (1, 4)},
+    ),
+    ("rms_norm", {"rows": 300, "cols": 1024}, {"rows": (1, 4), "cols": 1024}),
+    ("rms_norm_grad", {"rows": 200, "cols": 768}, {"rows": (1, 2), "cols": 768}),
+]
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("words", ["loop", "cold", "warm"])
+@pytest.mark.parametrize(("op", "sizes", "few"), SMALL_L2, ids=[op for op, *_ in SMALL_L2])
+def test_whatever_l2_holds_at_the_start(op, sizes, few, words):
+    """Tensors of which it holds all, a part or nearly nothing, when the launch before is over."""
+    for size in (1 << 16, 1 << 18, 1 << 19, 1 << 22):
+        machine = load_product("ascend910b3", overrides={"l2.size": size})
+        with device(machine, l2=words):
+            points, problem = points_of(op, sizes, machine, "float16", given=few)
+            legal, _ = points.space.legal()
+            check(points, problem, legal[:6])

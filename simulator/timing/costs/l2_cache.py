@@ -15,7 +15,7 @@ import numpy as np
 
 from ...interpreter.regions import AccessRegion
 from ...interpreter.tensors import Tensor
-from ...l2_state import LINE_BYTES, Held, lines_of
+from ...l2.state import LINE_BYTES, InL2, lines_of
 from ._l2 import held, touch, touch_back
 
 LINE_SHIFT = LINE_BYTES.bit_length() - 1
@@ -265,7 +265,7 @@ class FirstTouch:
         waited = self.read_lines + self.written_lines
         return waited / (waited + self.pushed_out) if waited else 1.0
 
-    def ends(self, tensors: Mapping[str, Tensor]) -> tuple[Held, ...]:
+    def ends(self, tensors: Mapping[str, Tensor]) -> tuple[InL2, ...]:
         """What is there of each tensor, by name, oldest first: so many lines, up to the last one that is there."""
         found = []
         for name, x in tensors.items():
@@ -273,7 +273,7 @@ class FirstTouch:
                 stamps, shift = self.maps[id(x.whole)]
                 lines, changed, end, newest = held(stamps, int(self.state[CLOCK]), self.room)
                 k = shift - LINE_SHIFT
-                found.append((newest, Held(name, (end - lines) << k, lines << k, changed << k)))
+                found.append((newest, InL2(name, (end - lines) << k, lines << k, changed << k)))
         return tuple(x for _, x in sorted(found, key=lambda pair: pair[0]) if x.lines)
 
     @property

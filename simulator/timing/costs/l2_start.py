@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...interpreter.tensors import Tensor
-from ...l2_state import COLD, LINE_BYTES, LOOP, WARM, Held, L2State, ends_of, lines_of, word_of
+from ...l2.state import COLD, LINE_BYTES, LOOP, WARM, InL2, L2State, ends_of, lines_of, word_of
 from .l2_cache import FirstTouch, Run
 
 
@@ -29,5 +29,5 @@ def l2_of(capacity: int, arguments: Mapping[str, Any], directions: Mapping[str, 
     return found
 
 
-def _runs(held: Sequence[Held], tensors: Mapping[str, Tensor]) -> list[Run]:
+def _runs(held: Sequence[InL2], tensors: Mapping[str, Tensor]) -> list[Run]:
     return [(tensors.get(x.name), x.first, x.lines, x.changed) for x in held]

@@ -190,7 +190,7 @@ def join() -> None:
         return
     from ... import triton_shim
     from ...device import device_everywhere
-    from ...l2_chain import chain
+    from ...l2.chain import chain
     from ...observers import watch
 
     given = json.loads(message)

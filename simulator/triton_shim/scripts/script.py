@@ -18,7 +18,7 @@ from types import ModuleType
 
 from ... import triton_shim
 from ...errors import AscendtileError, UsageError
-from ...l2_chain import chain
+from ...l2.chain import chain
 from ...observers import watch
 from ...record.run import Run
 from . import errors as script_errors

@@ -13,6 +13,7 @@ import ascendtile.kernels as kernels
 from ascendtile.kernels import get_operator
 from ascendtile.kernels.operator.draw import DISTRIBUTIONS
 from ascendtile.reports.cli.options import spread
+from ascendtile.reports.facts.repeat_command import repeat_command
 from ascendtile.simulator import load_run
 from ascendtile.simulator.device import CUBE_MATH_TYPES, DEFAULT_PRODUCT
 
@@ -56,6 +57,7 @@ def read(answer):
 def test_busy_and_waits_add_up_and_sharing_bandwidth_is_part_of_busy(ascendtile):
     """40 cores load at once: with the time that sharing adds the loads' pipe would be busy and wait longer than it runs."""
     run = ("run", "rms_norm", "--product", "ascend910b4", "--size", "rows=640", "cols=4096", "--no-values")
+    run = (*run, "--l2", "cold")
     data = read(ascendtile(*run, "--json"))
     for pipe in data["pipes"].values():
         assert pipe["busy_cycles"] + sum(pipe["waits"].values()) == pytest.approx(data["cycles"])
@@ -75,6 +77,22 @@ def test_operators_take_explain_and_explain_anyway(ascendtile, refused):
     assert asked["interval_us"] is not None
     assert "--explain times launches again" in refused(*TINY, "--no-time", "--explain")
     assert "  --explain " in ascendtile("run", "--help").out
+
+
+def test_what_is_in_l2_is_chosen_told_and_repeated(ascendtile, refused, tmp_path):
+    run, kept = (*TINY, "--no-values"), str(tmp_path / "x.run")
+    loop, cold = (read(ascendtile(*run, *more, "--json")) for more in ((), ("--l2", "cold")))
+    assert (loop["l2"], cold["l2"]) == ("loop", "cold")
+    assert loop["launches"][-1]["resources_bytes"]["HBM"] < cold["launches"][-1]["resources_bytes"]["HBM"]
+    assert loop["l2_left_bytes"] == loop["launches"][-1]["l2_left_bytes"] > 0
+    named = read(ascendtile(*run, "--l2", "dy=warm,x_ptr=cold", "--json", "--save", kept))
+    assert named["l2"] == "dy=warm,x_ptr=cold"
+    assert "--l2 dy=warm,x_ptr=cold" in repeat_command(load_run(kept))
+    page = " ".join(ascendtile(*run, "--l2", "cold").out.split())
+    assert "l2 empty at the start (cold); at the end" in page
+    for wrong in ("hot", "x=hot", "x=warm,", "x=warm,x=cold", "=warm"):
+        assert "is not one of loop, cold, warm, or by tensor argument" in refused(*run, "--l2", wrong)
+    assert "has no tensor argument 'q'" in refused(*run, "--l2", "q=warm")
 
 
 def test_json_of_a_run(ascendtile):

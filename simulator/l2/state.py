@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import UsageError
+from ..errors import UsageError
 
 LINE_BYTES = 128  # MSO counts reads of L2 in requests of 128 bytes: that much comes from memory at least
 LOOP, COLD, WARM = "loop", "cold", "warm"
@@ -25,7 +25,7 @@ REPLACED = {  # options of earlier releases -> what to give now
 
 
 @dataclass(frozen=True)
-class Held:
+class InL2:
     """Lines of 128 bytes that are in L2.
 
     name: the tensor argument that they belong to, "" for memory that the launch does not reach. first, lines: which, from
@@ -46,7 +46,7 @@ class L2State:
     `l2`, for tensors that are not as they were left; None for none.
     """
 
-    held: tuple[Held, ...] = ()
+    held: tuple[InL2, ...] = ()
     changed: float = 0.0
     words: Any = None
 
@@ -86,7 +86,7 @@ def lines_of(tensor: Any) -> int:
     return int(whole.elements * whole.dtype.itemsize // LINE_BYTES + 1)
 
 
-def ends_of(tensors: Mapping[str, Any], directions: Mapping[str, str], room: int) -> tuple[Held, ...]:
+def ends_of(tensors: Mapping[str, Any], directions: Mapping[str, str], room: int) -> tuple[InL2, ...]:
     """What a launch leaves in L2 of its tensors, by their sizes alone, as if it went through all of them side by side.
 
     The end of each is left; all of those that are smaller than an even share of `room` lines. directions: "in", "out" or
@@ -100,7 +100,7 @@ def ends_of(tensors: Mapping[str, Any], directions: Mapping[str, str], room: int
             break
         level = lines
     parts = ((n, lines, min(lines, level), "out" in directions.get(n, "")) for n, lines in sizes.items())
-    return tuple(Held(n, lines - part, part, part * written) for n, lines, part, written in parts if part)
+    return tuple(InL2(n, lines - part, part, part * written) for n, lines, part, written in parts if part)
 
 
 def check_names(l2: Any, names: Iterable[str], what: str) -> None:

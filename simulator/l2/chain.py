@@ -18,12 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .interpreter.tensors import Shape, Tensor
-from .l2_state import LINE_BYTES, LOOP, Held, L2State, ends_of, lines_of
-from .observers import is_quiet
+from ..interpreter.tensors import Shape, Tensor
+from ..observers import is_quiet
+from .state import LINE_BYTES, LOOP, InL2, L2State, ends_of, lines_of
 
 if TYPE_CHECKING:
-    from .call import Call
+    from ..call import Call
+
+
+GONE = 0  # number of all owners that are no more
+MANY = 64  # parts of L2, after which those of tensors that are gone are put together
 
 
 class Lines(NamedTuple):
@@ -41,6 +45,7 @@ class Chain:
     def __init__(self, cold: bool = False) -> None:
         self.left: list[Lines] = []
         self.owners: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self.numbers = GONE
         self.product = ""
         self.empty = not cold
 
@@ -49,27 +54,47 @@ class Chain:
         words = call.device.l2
         if (isinstance(words, str) and words != LOOP) or self._other(call):
             return call
-        spans = self._spans(call)
-        held = [x for lines in self.left for x in _as_held(lines, spans)]
-        state = L2State(tuple(_joined(held)), words=words if isinstance(words, Mapping) else None)
+        state = L2State(
+            tuple(_joined(self.left, self._spans(call))), words=words if isinstance(words, Mapping) else None
+        )
         out = replace(call, device=replace(call.device, l2=state))
         vars(out).update({n: x for n, x in vars(call).items() if n == "program"})
         return out
 
-    def leaves(self, call: Call, held: Sequence[Held]) -> None:
+    def leaves(self, call: Call, held: Sequence[InL2]) -> None:
         """A launch is over, and has left so much of its tensors; what there is no room for goes."""
         if self._other(call):
             self.left, self.product = [], call.device.product.name
         self.empty = False
         spans = self._spans(call)
         for span in spans.values():
-            self.left = [x for lines in self.left for x in _without(lines, span)]
+            self._take_out(span)
         for x in held:
             owner, first, _, _ = spans[x.name]
-            begin = first + x.first
-            new = Lines(owner, begin, begin + x.lines, x.changed)
-            self.left = [y for lines in self.left for y in _without(lines, new)] + [new]
+            new = Lines(owner, first + x.first, first + x.first + x.lines, x.changed)
+            self._take_out(new)
+            self.left.append(new)
         self._cut(call.device.product.integer("l2.size") // LINE_BYTES)
+        if len(self.left) > MANY:
+            self._forget()
+
+    def _take_out(self, other: Lines) -> None:
+        """What is there of the same lines has been touched again."""
+        if any([x.owner == other.owner for x in self.left]):
+            self.left = [x for lines in self.left for x in _without(lines, other)]
+
+    def _forget(self) -> None:
+        """Memory of tensors that are gone is as any other that no launch reaches."""
+        alive = {number: key for key, (ref, number) in self.owners.items() if ref() is not None}
+        self.owners = {key: self.owners[key] for key in alive.values()}
+        out: list[Lines] = []
+        for x in self.left:
+            if x.owner not in alive and out and out[-1].owner == GONE:
+                x, before = Lines(GONE, 0, x.end - x.first, x.changed), out.pop()
+                out.append(Lines(GONE, 0, before.end + x.end, before.changed + x.changed))
+            else:
+                out.append(x if x.owner in alive else Lines(GONE, 0, x.end - x.first, x.changed))
+        self.left = out
 
     def _other(self, call: Call) -> bool:
         """Whether nothing is known of what was before."""
@@ -93,14 +118,15 @@ class Chain:
         owner, at = owner_of(x.source, x.address)
         known = self.owners.get(id(owner))
         if known is None or known[0]() is not owner:
-            known = self.owners[id(owner)] = weakref.ref(owner), len(self.owners) + 1
+            self.numbers += 1
+            known = self.owners[id(owner)] = weakref.ref(owner), self.numbers
         first = at // LINE_BYTES
         return Lines(known[1], first, first + lines_of(x))
 
 
-def ends_of_all(call: Call) -> tuple[Held, ...]:
+def ends_of_all(call: Call) -> tuple[InL2, ...]:
     """What a launch leaves of its tensors, by their sizes alone."""
-    from .interpreter.program_order.order import directions
+    from ..interpreter.program_order.order import directions
 
     tensors = {n: x for n, x in call.arguments.items() if isinstance(x, Tensor)}
     return ends_of(tensors, directions(call.program), call.device.product.integer("l2.size") // LINE_BYTES)
@@ -118,31 +144,34 @@ def owner_of(x: Any, address: int) -> tuple[Any, int]:
     return x, address - x.ctypes.data if isinstance(x, np.ndarray) else 0
 
 
-def _as_held(lines: Lines, spans: Mapping[str, Lines]) -> Iterator[Held]:
+def _as_held(lines: Lines, spans: Mapping[str, Lines]) -> Iterator[InL2]:
     """Lines as the launch knows them; those that it does not reach have no name."""
     rest = lines.end - lines.first
     for name, span in spans.items():
         first, end = max(lines.first, span.first), min(lines.end, span.end)
         if span.owner == lines.owner and first < end:
             changed = max(0, min(end, lines.end) - max(first, lines.end - lines.changed))
-            yield Held(name, first - span.first, end - first, changed)
+            yield InL2(name, first - span.first, end - first, changed)
             rest -= end - first
     if rest > 0:
-        yield Held("", 0, rest, min(rest, lines.changed) if rest == lines.end - lines.first else 0)
+        yield InL2("", 0, rest, min(rest, lines.changed) if rest == lines.end - lines.first else 0)
 
 
-def _joined(held: Sequence[Held]) -> Iterator[Held]:
-    """Neighbours that the launch does not reach are one."""
-    before: Held | None = None
-    for x in held:
-        if before is not None and not x.name and not before.name:
-            before = Held("", 0, before.lines + x.lines, before.changed + x.changed)
-            continue
-        if before is not None:
-            yield before
-        before = x
-    if before is not None:
-        yield before
+def _joined(left: Sequence[Lines], spans: Mapping[str, Lines]) -> Iterator[InL2]:
+    """Lines as a launch knows them; neighbours that it does not reach are one."""
+    reached = {span.owner for span in spans.values()}
+    lines = changed = 0
+    for x in left:
+        for part in _as_held(x, spans) if x.owner in reached else (InL2("", 0, x.end - x.first, x.changed),):
+            if not part.name:
+                lines, changed = lines + part.lines, changed + part.changed
+                continue
+            if lines:
+                yield InL2("", 0, lines, changed)
+            lines = changed = 0
+            yield part
+    if lines:
+        yield InL2("", 0, lines, changed)
 
 
 def _without(lines: Lines, other: Lines) -> Iterator[Lines]:

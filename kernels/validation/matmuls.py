@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ... import simulator as sim
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
-from ..matmul.strips import pieces, strips
+from ..matmul.strips import MOST_PIECES, kept_bytes, pieces, strips
 from ..operator.layout import up
 from . import matmul_kernels as kernels
 from .registry import Prediction, predicts
@@ -42,6 +42,7 @@ LAYOUTS = {
 # Tried where none is published: tiles in L1 as the vendor's libraries have them (rows, columns, depth).
 USUAL = ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 256), (32, 256, 512), (16, 256, 512))
 LARGE = 5e11  # multiplications
+MOST_TILES = 1024  # of a product that is tried with an operand that stays in L1, for the time that it takes
 Sizes = tuple[int, int, int]
 
 
@@ -215,7 +216,21 @@ def _ways(product: Product) -> Iterator[Way]:
     """Usual tiles, each cut to the product, and with a whole operand in L1 where there is room for it."""
     usual = USUAL[:2] if prod(product.sizes) > LARGE else USUAL
     size = max(2, BYTES[product.a])
-    yield from dict.fromkeys(Way(product.cut((m, n, k * 2 // size))) for m, n, k in usual)
+    tiles = list(dict.fromkeys(product.cut((m, n, k * 2 // size)) for m, n, k in usual))
+    yield from map(Way, tiles)
+    for keep in "ab":
+        yield from (Way(tile, keep) for tile in tiles if _whole_in_l1(product, tile, keep))
+
+
+def _whole_in_l1(product: Product, tile: Sizes, keep: str) -> bool:
+    """Whether a tile of an operand is all of it, and stays in L1 beside two copies of a tile of the other."""
+    (m, n, k), (bm, bn, bk) = product.sizes, tile
+    whole, tiles = ((bm, bn), -(-n // bn)) if keep == "a" else ((bn, bm), -(-m // bm))
+    machine = sim.load_product(product.row.product)
+    room = machine.l1_bytes - machine.integer("buffers.l1_reserved")
+    held, other = kept_bytes(*whole, k, bk, BYTES[product.a])
+    fits = held + 2 * other <= room and pieces(k, bk) <= MOST_PIECES
+    return bool(fits and 1 < tiles <= MOST_TILES and whole[0] >= (m if keep == "a" else n))
 
 
 @predicts("grouped_matmul")

@@ -33,7 +33,7 @@ from ..operator.layout import up
 from ..operator.tensors import Columns, Tensors, dtype_of, element_type
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
-from .multiplied import Cut
+from .multiplied import MultipliedCycles
 from .strips import Strips, kept_bytes, strips
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
@@ -75,7 +75,7 @@ class _Launch:
         self.strips = self._strips()
         self.cores = self.tiles.cores
         self.most = -(-self.tiles.count // self.cores)
-        self.cut = Cut(product, operand, points, self.tiles)
+        self.cut = MultipliedCycles(product, operand, points, self.tiles)
         self.parts = self.cut.least
         self.rate = port_rate(self.machine, "gm_to_l1")
         self.loads = Loads(self.tiles, product, self.rate)

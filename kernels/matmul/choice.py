@@ -24,7 +24,7 @@ MIN_SPLIT_K = 1024  # least length of the sum of one part
 L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
 
 
-class Tile(NamedTuple):
+class ChosenTile(NamedTuple):
     """A tile of the output, its depth, and which operand stays in L1 ("none", "a" or "b")."""
 
     m: int
@@ -42,7 +42,7 @@ def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: R
         raise UsageError(f"matmul: give base_m, base_n and base_k together or none of them; got {base}")
     count = RoughCount(m, n, k, cores, dtype_of(a).itemsize, context.product, knobs)
     block = count.block()
-    tile, split = Tile(*block, count.depth(sum(block)), "none"), count.parts(block, resolved.grouped)
+    tile, split = ChosenTile(*block, count.depth(sum(block)), "none"), count.parts(block, resolved.grouped)
     if knobs["keep"] != "none":
         tile = count.kept(knobs["keep"], split)
     chosen = {"block_m": tile.m, "block_n": tile.n, "block_k": tile.k, "split_k": split}
@@ -83,14 +83,14 @@ class RoughCount:
         deepest = min(DEEPEST, 1 << max(4, room.bit_length() - 1))
         return int(min(up(self.k, FRACTAL), deepest))
 
-    def kept(self, keep: str, parts: int) -> Tile:
+    def kept(self, keep: str, parts: int) -> ChosenTile:
         """The tile with the least time of those with which that operand stays in L1. Raises `UsageError` if none fits."""
         found = list(self._fitting(keep, parts))
         if not found:
             raise self._no_room(keep, parts)
         return min(found, key=lambda x: self._strips(x, parts))
 
-    def _fitting(self, keep: str, parts: int) -> Iterator[Tile]:
+    def _fitting(self, keep: str, parts: int) -> Iterator[ChosenTile]:
         """Tiles with which an operand stays in L1 beside the copies of the other one."""
         part = -(-self.k // parts)
         for m, n in self._blocks():
@@ -99,7 +99,7 @@ class RoughCount:
             held, other = kept_bytes(stays, comes, part, depth, self.size)
             fits = held + self.knobs["buffers"] * other <= self.l1 and pieces(part, depth) <= MOST_PIECES
             if fits:
-                yield Tile(m, n, depth, keep)
+                yield ChosenTile(m, n, depth, keep)
 
     def _no_room(self, keep: str, parts: int) -> UsageError:
         edge = min(x["ab".index(keep)] for x in self._blocks())
@@ -119,7 +119,7 @@ class RoughCount:
         rounds = -(-(-(-self.m // m) * -(-self.n // n)) // self.cores)
         return rounds * self._cycles(m, n, m + n)
 
-    def _strips(self, x: Tile, parts: int) -> float:
+    def _strips(self, x: ChosenTile, parts: int) -> float:
         stays, comes = (x.m, x.n) if x.keep == "a" else (x.n, x.m)
         cut = strips((self.m, self.n), (x.m, x.n), x.keep == "a", parts, self.cores)
         to_l0 = (x.m / self.to_l0[0] + x.n / self.to_l0[1]) * self.size

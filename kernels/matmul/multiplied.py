@@ -36,7 +36,7 @@ class Parts:
     reads: float
 
 
-class Cut:
+class MultipliedCycles:
     """What is multiplied of the tiles of every point, as far as they are there.
 
     least: figures of `Parts` of the smallest tile's last step. mmad, mte1: cycles of all steps of that tile. all_mmads: of

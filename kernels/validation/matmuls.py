@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ... import simulator as sim
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
-from ..matmul.strips import pieces, strips
+from ..matmul.strips import MOST_PIECES, kept_bytes, pieces, strips
 from ..operator.layout import up
 from . import matmul_kernels as kernels
 from .registry import Prediction, predicts
@@ -42,6 +42,7 @@ LAYOUTS = {
 # Tried where none is published: tiles in L1 as the vendor's libraries have them (rows, columns, depth).
 USUAL = ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 256), (32, 256, 512), (16, 256, 512))
 LARGE = 5e11  # multiplications
+MOST_TILES = 1024  # of a product that is tried with an operand that stays in L1, for the time that it takes
 Sizes = tuple[int, int, int]
 
 
@@ -60,7 +61,7 @@ class Way(NamedTuple):
         return f"{'x'.join(map(str, self.tile))} in L1{kept}{f', sum in {self.parts} parts' if self.parts > 1 else ''}"
 
 
-class Product:
+class RowProduct:
     """A row's product: its sizes, and how its operands lie in memory."""
 
     def __init__(self, row: Row) -> None:
@@ -164,7 +165,7 @@ def _matmul(row: Row) -> Prediction:
 
     part: only the first of that many equal parts of the rows is simulated (they follow each other on one core).
     """
-    product, notes = Product(row), []
+    product, notes = RowProduct(row), []
     part = product.s.number("part", 1)
     if part > 1:
         time, note = _in_parts(product, part)
@@ -178,17 +179,17 @@ def _matmul(row: Row) -> Prediction:
                       "; ".join(filter(None, [note, *notes])))  # fmt: skip
 
 
-def _way(product: Product) -> Way:
+def _way(product: RowProduct) -> Way:
     tile: Sizes = product.s.numbers("l1", 3)  # type: ignore[assignment]
     return Way(product.cut(tile), product.s.text("keep"), product.s.number("parts", 1))
 
 
-def _as_told(product: Product) -> float:
+def _as_told(product: RowProduct) -> float:
     way = _way(product)
     return product.time(way, product.run(way))
 
 
-def _in_parts(product: Product, part: int) -> tuple[float, str]:
+def _in_parts(product: RowProduct, part: int) -> tuple[float, str]:
     way, rows = _way(product), product.sizes[0] // part
     first, again = product.run(way, rows), product.run(way, rows, {"b": "warm", "*": "cold"})
     time = measured_time(product.row, first) + (again.time_us - overhead_us(again)) * (part - 1)
@@ -205,17 +206,31 @@ def _bound(row: Row, s: Settings, moved: int, multiplications: float, operand: s
     return roofline_us(row, moved, multiplications * cores / min(cores, s.number("cores")), operand)
 
 
-def _best(product: Product) -> tuple[float, str]:
+def _best(product: RowProduct) -> tuple[float, str]:
     """With the usual tile that comes out fastest; of large products only those that load least are tried."""
     run, way, count = fastest(product.row, _ways(product), product.run)
     return product.time(way, run), note_of(count, way.text)
 
 
-def _ways(product: Product) -> Iterator[Way]:
+def _ways(product: RowProduct) -> Iterator[Way]:
     """Usual tiles, each cut to the product, and with a whole operand in L1 where there is room for it."""
     usual = USUAL[:2] if prod(product.sizes) > LARGE else USUAL
     size = max(2, BYTES[product.a])
-    yield from dict.fromkeys(Way(product.cut((m, n, k * 2 // size))) for m, n, k in usual)
+    tiles = list(dict.fromkeys(product.cut((m, n, k * 2 // size)) for m, n, k in usual))
+    yield from map(Way, tiles)
+    for keep in "ab":
+        yield from (Way(tile, keep) for tile in tiles if _whole_in_l1(product, tile, keep))
+
+
+def _whole_in_l1(product: RowProduct, tile: Sizes, keep: str) -> bool:
+    """Whether a tile of an operand is all of it, and stays in L1 beside two copies of a tile of the other."""
+    (m, n, k), (bm, bn, bk) = product.sizes, tile
+    whole, tiles = ((bm, bn), -(-n // bn)) if keep == "a" else ((bn, bm), -(-m // bm))
+    machine = sim.load_product(product.row.product)
+    room = machine.l1_bytes - machine.integer("buffers.l1_reserved")
+    held, other = kept_bytes(*whole, k, bk, BYTES[product.a])
+    fits = held + 2 * other <= room and pieces(k, bk) <= MOST_PIECES
+    return bool(fits and 1 < tiles <= MOST_TILES and whole[0] >= (m if keep == "a" else n))
 
 
 @predicts("grouped_matmul")

@@ -36,8 +36,7 @@ from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
 from .lowering.l0_buffers import check_products, l0_buffer
 from .lowering.loops import LoopLowering
-from .lowering.lowered import Lowered
-from .lowering.lowering import Lowering
+from .lowering.lowering import Lowered, Lowering
 from .lowering.shared_iterations import shares_iterations
 from .lowering.warnings import buffer_messages, grid_messages, padded_products, padded_rows
 from .placement.memory_spaces import UB

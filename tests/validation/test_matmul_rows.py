@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 from ascendtile.kernels.validation import matmul_kernels as kernels
 from ascendtile.kernels.validation import predict, read_tables
-from ascendtile.kernels.validation.matmuls import USUAL, Product, Way
+from ascendtile.kernels.validation.matmuls import USUAL, RowProduct, Way
 from ascendtile.simulator.errors import UsageError
 
 ROWS = {r.id: r for r in read_tables() if r.table == "kernels"}
@@ -35,7 +35,7 @@ def test_any_sizes_have_a_time_above_the_peak_rates(op, m, n, k, kinds, layout):
 
 @given(st.integers(1, 2000), st.integers(1, 2000), st.integers(1, 2000))
 def test_tiles_are_no_larger_than_the_product_in_whole_fractals(m, n, k):
-    product = Product(replace(FREE, shapes=f"{m}x{n}x{k}"))
+    product = RowProduct(replace(FREE, shapes=f"{m}x{n}x{k}"))
     for tile in USUAL:
         for cut, whole, size in zip(product.cut(tile), tile, (m, n, k), strict=True):
             assert cut == whole or cut - 16 < size <= cut < whole
@@ -89,7 +89,7 @@ def test_an_operand_that_stays_saves_its_loads():
 
 def test_results_of_int8_products_are_scaled_on_the_vector_cores():
     row = ROWS["catlass-52-128x256x1024-base"]
-    run = Product(row).run(Way((128, 256, 512)))
+    run = RowProduct(row).run(Way((128, 256, 512)))
     assert {"AIV.V", "AIV.MTE3"} <= {n for n, p in run.pipes.items() if p.busy_cycles}
     assert run.pipes["AIC.FIXP"].busy_cycles > 0
 

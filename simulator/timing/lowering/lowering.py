@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 
 from ...interpreter.faults import place
+from ...interpreter.lanes import lanes
 from ...interpreter.state import DataDependentError, Frame
+from ...interpreter.two_cores.coscheduling import WHOLE as WHOLE_PROGRAM
+from ...interpreter.two_cores.coscheduling import Interpreters
 from ...interpreter.values import Opaque, Pointers
+from ...ir.passes.split_cores import CUBE, VECTOR
 from ...ir.program import Op, Region, Value
 from ..costs.l2_cache import FirstTouch
 from ..placement.accumulator_inits import BT
 from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
+from ..trace.builder import TraceBuilder
 from .buffers import BufferLowering
 from .context import LoweringPlan
 from .cube_core import CubeLowering
@@ -177,3 +182,37 @@ def _check_known(op: Op, pointer: Pointers, mask: Any) -> None:
         raise DataDependentError(
             f"{place(op)}: the {what} of a {op.kind} depends on loaded data, which a run without values does not have"
         )
+
+
+class Lowered(Interpreters[Lowering]):
+    """How a program is interpreted for its records: in the source's order, or the parts of both cores side by side.
+
+    Gives the records of programs. Those of parts come in the order in which the parts run.
+
+    Records of one unit stay in the order of its part, and each comes after those that it waits for, which is all that the
+    engine needs.
+    """
+
+    def lower(
+        self, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
+    ) -> TraceBuilder:
+        """The records of those programs."""
+        main = self.of[WHOLE_PROGRAM if WHOLE_PROGRAM in self.of else VECTOR]
+        main.prepare(plan, lanes(main.program, main.grid, numbers), touch)
+        if main is not self.of.get(WHOLE_PROGRAM):
+            _share_records(plan, self.of[CUBE], main, numbers, touch)
+        self.run(numbers, arguments)
+        for core, one in self.of.items():
+            one.flush(cube=core == CUBE)
+        builder = main.recorder.builder
+        builder.settle()  # what waits for its accesses may take slots for a second core
+        return builder
+
+
+def _share_records(
+    plan: LoweringPlan, cube: Lowering, vector: Lowering, numbers: np.ndarray, touch: FirstTouch
+) -> None:
+    """The Cube's part adds its records to those of the Vector part, and both know where values are and flags stand."""
+    cube.prepare(plan, numbers, touch)
+    cube.record_to(vector.recorder.builder)
+    cube.current, cube.flags.sets = vector.current, vector.flags.sets

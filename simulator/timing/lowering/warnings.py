@@ -78,6 +78,8 @@ def _multiplied(plan: LoweringPlan, op: Op, done: Multiplied) -> Iterator[str]:
         for name, there, size in zip(names, done[:3], lengths_of(op), strict=True)
         if there < size * done.times
     ]
+    if not cut:
+        return  # all is there; what fractals add to that is told of the product itself
     a, b = (list(op.operand(side).shape) for side in (0, 1))
     found = " and ".join(filter(None, (", ".join(cut[:-1]), cut[-1])))
     yield (

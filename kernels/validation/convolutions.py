@@ -43,15 +43,26 @@ class Sizes(NamedTuple):
         """Height of the output."""
         return (self.size + 2 * self.padding - self.taps) // self.stride + 1
 
+    @property
+    def stuffed(self) -> Sizes:
+        """The same gradient of the image with zeros between the elements of the output's gradient, in place of a stride."""
+        size = (self.out - 1) * self.stride + self.taps - 2 * self.padding
+        return self._replace(size=size, stride=1) if size > 0 else self
+
 
 @predicts("conv2d_backward_input", "conv2d_backward_filter")
 def _backward(row: Row) -> Prediction:
-    return _best(row, _sizes(row), "image" if row.op.endswith("input") else "weight")
+    """A stride of a gradient of the image is met by zeros that are multiplied (hicann/ops-nn, conv3d_backprop)."""
+    s = _sizes(row)
+    if row.op.endswith("filter"):
+        return _best(row, s, s, "weight")
+    return _best(row, s, s.stuffed if s.taps > 1 and s.stride > 1 else s, "image")
 
 
 @predicts("conv2d")
 def _forward(row: Row) -> Prediction:
-    return _best(row, _sizes(row), "forward")
+    s = _sizes(row)
+    return _best(row, s, s, "forward")
 
 
 def _sizes(row: Row) -> Sizes:
@@ -64,13 +75,17 @@ def _sizes(row: Row) -> Sizes:
     return Sizes(*numbers)
 
 
-def _best(row: Row, s: Sizes, what: str) -> Prediction:
-    found = []
+def _best(row: Row, s: Sizes, done: Sizes, what: str) -> Prediction:
+    """done: the sizes of what the kernel multiplies. Raises BufferOverflowError, of the last one, if no tiling fits."""
+    found: list[tuple[float, int]] = []
+    overflow: BufferOverflowError | None = None
     for k, tried in enumerate(TRIED[what]):
         try:
-            found.append((_time(row, s, what, tried), k))
-        except BufferOverflowError:
-            continue
+            found.append((_time(row, done, what, tried), k))
+        except BufferOverflowError as e:
+            overflow = e
+    if not found:
+        raise overflow or ValueError(f"{row.id}: nothing to try")
     time, best = min(found)
     knobs = " ".join(f"{k}={v}" for k, v in TRIED[what][best].items()) or "the operator's own choice"
     multiplications = float(s.n) * s.out**2 * s.c_out * s.c_in * s.taps**2

@@ -104,7 +104,7 @@ class PathRates(NamedTuple):
             return self
         rest = np.remainder(np.multiply(elements, itemsize), np.multiply(np.maximum(bursts, 1), BLOCK_BYTES))
         padded = (np.asarray(bursts) > 1) & (np.asarray(bursts) != elements) & (rest > 0)
-        row = np.where(padded, self.partial, self.row)
+        row: Any = np.where(padded, self.partial, self.row)
         return self._replace(row=float(row) if row.ndim == 0 else row)
 
     def in_pieces(self, n: int, latency: float) -> PathRates:

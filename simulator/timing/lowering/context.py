@@ -23,7 +23,7 @@ from ..line_warnings import LineWarnings, dot_messages
 from ..placement.allocate import Placement
 from ..placement.banks import Banks
 from ..placement.l0_tiles import L0Tile
-from ..placement.layouts import align
+from ..placement.layouts import BLOCK_BYTES, align
 from ..placement.memory_spaces import MemorySpaces
 from ..placement.shared_rows.halves import Halves
 from ..placement.slots import Slot
@@ -84,7 +84,7 @@ class Part(NamedTuple):
 
 class PathRates(NamedTuple):
     """What a transfer takes at least: cycles between two instructions, for each row of one, and for each line of memory;
-    `more` for the pieces behind the first one.
+    `more` for the pieces behind the first one. partial: for each row that is not whole blocks of 32 bytes.
 
     A core has so many requests to memory on the way, each for a line of 512 bytes or for a part of one, that whole lines
     come at the rate of the path: a part takes as long as a line.
@@ -93,16 +93,30 @@ class PathRates(NamedTuple):
     interval: float
     row: float
     line: float
+    partial: float = 0.0
     more: float = 0.0
 
     @classmethod
     def of(cls, product: Product, name: str) -> PathRates:
-        row = f"path.{name}.row_cycles"
+        row, partial = f"path.{name}.row_cycles", f"path.{name}.partial_row_cycles"
         return cls(
             product.number(f"path.{name}.issue_interval_cycles"),
             product.number(row) if product.has(row) else 0.0,
             LINE_BYTES / product.number(f"path.{name}.bytes_per_cycle"),
+            product.number(partial) if product.has(partial) else 0.0,
         )
+
+    def of_rows(self, bursts: Any, elements: Any, itemsize: int) -> PathRates:
+        """For a transfer of so many rows: the unit pads each one that ends inside of a block by itself.
+
+        A row alone ends a tensor, where nothing follows that it would hold up; elements one by one have a rule of their own.
+        """
+        if self.partial <= self.row:
+            return self
+        rest = np.remainder(np.multiply(elements, itemsize), np.multiply(np.maximum(bursts, 1), BLOCK_BYTES))
+        padded = (np.asarray(bursts) > 1) & (np.asarray(bursts) != elements) & (rest > 0)
+        row: Any = np.where(padded, self.partial, self.row)
+        return self._replace(row=float(row) if row.ndim == 0 else row)
 
     def in_pieces(self, n: int, latency: float) -> PathRates:
         """For a tile that comes or goes in n pieces, each after the one before is there."""
@@ -123,9 +137,10 @@ class PathRates(NamedTuple):
         EX data_copy: rows of 128 bytes from memory take 8.3 cycles on AIV and 5.3 on AIC (8.8 and 4.6 here).
         """
         part = np.divide(amount, np.maximum(bursts, 1)) / LINE_BYTES
-        if self.line <= self.row or np.all(part >= 1):
+        waits = np.maximum(np.subtract(self.line, self.row), 0.0) * np.minimum(part, 1.0)
+        if np.all(waits == 0) or np.all(part >= 1):
             return None
-        return self._replace(row=self.row + (self.line - self.row) * np.minimum(part, 1.0))
+        return self._replace(row=self.row + waits)
 
 
 class LoweringPlan:

@@ -272,7 +272,10 @@ class LoweringContext(Interpreter):
         r = op.results[0]
         amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, itemsize(r))
         access, share, many = self.source(op, pointer, mask, amount)
-        moved = self.moved(r, pipe, pointer.offsets, amount, bursts)
+        moved, rates = (
+            self.moved(r, pipe, pointer.offsets, amount, bursts),
+            rates.of_rows(bursts, elements, itemsize(r)),
+        )
         what.update(self.least_in(op, rates, pointer, mask, moved, many))
         target = self.target_of(op, pipe, channels, access, share)
         late = self.plan.late_from_memory if pipe == self.plan.wiring.mte2 else 0.0

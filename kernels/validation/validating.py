@@ -23,7 +23,7 @@ RATES = ("GiB/s", "GB/s", "FLOP/cycle", "TFLOP/s")  # more is better
 class RankingCase:
     """rows: ids, the best (least time, highest rate) first. only_first: the first must win, no more is published.
 
-    ties: rows that may come out equal to the one before them, because what tells them apart is not modelled.
+    ties: rows that may come out within 0.1 % of the one before them, because what tells them apart is not modelled.
     """
 
     name: str
@@ -51,8 +51,12 @@ CASES: tuple[RankingCase, ...] = (
         "add 8192 x 8192, steps 6 (no bank conflicts), 5 (past L2), 4 (double buffer), 3, 2, 1",
         tuple(f"asc-add8192-c{k}" for k in (6, 5, 4, 3, 2, 1)),
         f"{EX}/00_vector_compute/add_high_performance",
+        ties=(
+            "asc-add8192-c5",
+        ),  # memory bounds both: conflicts cost what follows the last load, 0.1 us of 182
     ),
 )
+TIE = 0.001
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ def _ranked(case: RankingCase, results: list[Result]) -> Group:
     cost = [(-1.0 if rate else 1.0) * (r.predicted or 0.0) for r in results]
     wins = all(cost[0] < c for c in cost[1:])
     ties = (r.row.id in case.ties for r in results[1:])
-    steps = (a < b or (tied and a == b) for (a, b), tied in zip(pairwise(cost), ties, strict=True))
+    steps = (a < b or (tied and a < b * (1 + TIE)) for (a, b), tied in zip(pairwise(cost), ties, strict=True))
     right = wins if case.only_first else all(steps)
     with_figure = [r for r in results if r.row.measured is not None]
     errors = summary_of(with_figure)

@@ -102,7 +102,7 @@ def test_matmul_bound_is_near_without_copies():
     few = {"block_m": 16, "block_n": (16, 32), "block_k": (32, 64), "group": 1, "split_k": 1, "buffers": 1}
     points, problem = points_of("matmul", {"m": 256, "n": 256, "k": 256}, "ascend910b3", "float16", given=few)
     ratios = check(points, problem, points.space.legal()[0])
-    assert min(ratios) < 1.5
+    assert min(ratios) < 1.6  # a launch of 1.2 us hides less of the difference than one of 5 us did
 
 
 @given(st.data())

@@ -125,8 +125,8 @@ def test_programs_beyond_the_cores_run_in_waves_with_dispatch():
     shape = sim.shape(1 << 20, "float16")
 
     def cycles(programs):
-        n = programs * 1024
-        return launch_of(kernels.add, (programs,), shape, shape, shape, n, BLOCK=1024).cycles
+        n = programs * 8192  # longer than the start of all cores
+        return launch_of(kernels.add, (programs,), shape, shape, shape, n, BLOCK=8192).cycles
 
     assert cycles(80) - cycles(40) > P.number("launch.dispatch_cycles_per_program")
     assert cycles(40) - 39 * start_cycles(P, 40) < 1.5 * cycles(1)

@@ -86,7 +86,11 @@ def test_every_row_says_what_it_is_and_most_are_not_fitted():
         ("asc-add8192-c2", {"dtypes": "fp16,fp17->fp16"}, "'fp17' is no element type of these tables"),
         ("asc-add8192-c2", {"shapes": "8192 8192"}, "shapes must be whole numbers joined by x"),
         ("asc-gm2ub-2", {"tiling": "cores=48 tile=64"}, "needs tile= with 2 numbers joined by x, got '64'"),
-        ("msi-alexnet-relu-2", {"tiling": "cores=48 l2=hot"}, "l2=hot is not one of cold, past, warm, first"),
+        (
+            "msi-alexnet-relu-2",
+            {"tiling": "cores=48 l2=hot"},
+            "l2=hot is not one of cold, past, warm, loop, first",
+        ),
     ],
 )
 def test_a_row_that_makes_no_sense_is_refused_in_words(row, changed, words):

@@ -72,7 +72,10 @@ def summed(
     x_ptr, part_ptr, out_ptr, n, per_core,
     SQUARES: tl.constexpr, BLOCK: tl.constexpr, CORES: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """A norm or a mean: sums of squares or of elements; with two stages the first core adds the parts of the cores."""
+    """A norm or a mean: sums of squares or of elements; with two stages the first core adds the parts of the cores.
+
+    A norm has the barrier on one core, too.
+    """
     core = tl.program_id(0)
     start = core * per_core
     end = min(start + per_core, n)
@@ -85,7 +88,7 @@ def summed(
         tl.store(out_ptr, tl.sum(total).to(out_ptr.dtype.element_ty))
     else:
         tl.store(part_ptr + core * 8, tl.sum(total))
-        if CORES > 1:
+        if SQUARES or CORES > 1:
             al.sync_block_all("all_vector", 0)
         if core == 0:
             parts = tl.load(part_ptr + tl.arange(0, CORES * 8))

@@ -90,6 +90,7 @@ class CostModel:
         self.repeat_bytes = product.integer("vector.bytes_per_repeat")
         self.repeat_max = product.integer("vector.repeat_times_max")
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
+        self.scalar_element_cycles = product.number(SCALAR_LOOP)
         self.known_rows: dict[tuple[str, str], InstructionRow] = {}
         self._specials: dict[tuple[str, str], str | None] = {}
 
@@ -211,7 +212,7 @@ class CostModel:
     def scalar_loop(self, elements: int, compiled: bool = True) -> Cost:
         """Elements one by one on the scalar unit, as the vendor's compiler or the author of a loop moves them."""
         key = SCALAR_LOOP if compiled else SCALAR_LOOP_BY_HAND
-        cycles = elements * self.product.number(key)
+        cycles = elements * (self.scalar_element_cycles if compiled else self.product.number(key))
         return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (key,)))
 
 

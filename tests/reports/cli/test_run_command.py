@@ -56,6 +56,7 @@ def read(answer):
 def test_busy_and_waits_add_up_and_sharing_bandwidth_is_part_of_busy(ascendtile):
     """40 cores load at once: with the time that sharing adds the loads' pipe would be busy and wait longer than it runs."""
     run = ("run", "rms_norm", "--product", "ascend910b4", "--size", "rows=640", "cols=4096", "--no-values")
+    run = (*run, "--set", "l2.bandwidth_tb_per_s=1")
     data = read(ascendtile(*run, "--json"))
     for pipe in data["pipes"].values():
         assert pipe["busy_cycles"] + sum(pipe["waits"].values()) == pytest.approx(data["cycles"])

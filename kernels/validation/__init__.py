@@ -12,7 +12,7 @@ A module of this package gives the prediction of an op:
 and is named in `registry.TOPICS`. `validate()` runs the rows; `ascendtile validate` shows what comes out.
 """
 
-from .accuracy.orders import Variants, order_in_words
+from .accuracy.orders import VariantOrder, order_in_words
 from .accuracy.statistics import Summary, summarise
 from .accuracy.summaries import Group, Result
 from .registry import Prediction, predict, predicts
@@ -22,6 +22,8 @@ from .validating import CASES, RankingCase, Validation, rows_of, validate
 __all__ = [
     "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "Variants",
     "order_in_words", "predict", "predicts", "read_table", "read_tables", "rows_of", "summarise", "validate",
+    "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "VariantOrder",
+    "order_in_words", "predict", "predicts", "read_table", "read_tables", "summarise", "validate",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.observers import quietly
 
-from .accuracy.orders import Variants, orders
+from .accuracy.orders import VariantOrder, orders
 from .accuracy.statistics import Summary, spearman
 from .accuracy.summaries import Group, Result, summaries, summary_of
 from .registry import predict
@@ -66,7 +66,7 @@ class Validation:
     results: tuple[Result, ...]
     groups: tuple[Group, ...]
     failed: tuple[Result, ...] = field(default=())
-    orders: tuple[Variants, ...] = field(default=())
+    orders: tuple[VariantOrder, ...] = field(default=())
 
     @property
     def excluded(self) -> tuple[Result, ...]:

@@ -57,3 +57,11 @@ def test_the_best_variants_of_the_vendors_copies_are_picked():
     found = validate([r for r in read_tables() if r.id.startswith(names)], cases=()).orders
     assert len(found) == 5
     assert all(v.right for v in found)
+
+
+def test_tiles_apart_in_the_banks_cost_the_vector_unit_less_where_they_just_fit():
+    """add_high_performance case 6: 16 256 elements leave room for the gap that 16 384 do not."""
+    steps = [r for r in read_tables() if r.id in ("asc-add8192-c5", "asc-add8192-c6")]
+    (found,) = validate(steps, cases=()).orders
+    assert "banks=apart" in found.picked
+    assert found.right

@@ -1,4 +1,4 @@
-"""Variants of one kernel: whether the one that a board runs fastest is the one that we predict to be.
+"""VariantOrder of one kernel: whether the one that a board runs fastest is the one that we predict to be.
 
 A list is found by rule: rows with a time of a kernel, of one source, that compute the same (product, op, shapes,
 types, passes) with different tilings or options, each published. Rows with one tiling are one variant, of their median time;
@@ -24,7 +24,7 @@ ENOUGH = 1.005  # a variant within half a per cent of the best is as good as the
 
 
 @dataclass(frozen=True)
-class Variants:
+class VariantOrder:
     """One list. best: the tiling that the board runs fastest; picked: the one that we predict to be, of equal ones the
     slowest.
 
@@ -45,7 +45,7 @@ class Variants:
         return self.loss <= ENOUGH
 
 
-def orders(results: Iterable[Result]) -> tuple[Variants, ...]:
+def orders(results: Iterable[Result]) -> tuple[VariantOrder, ...]:
     """The lists among results, in the order of the tables."""
     lists: defaultdict[tuple[str, ...], list[Result]] = defaultdict(list)
     for r in results:
@@ -54,7 +54,7 @@ def orders(results: Iterable[Result]) -> tuple[Variants, ...]:
     return tuple(_variants(found) for found in lists.values() if len({_variant(r) for r in found}) > 1)
 
 
-def order_in_words(found: Sequence[Variants]) -> str:
+def order_in_words(found: Sequence[VariantOrder]) -> str:
     """ "best picked in 7 of 9, worst loss 1.12x"; empty without lists."""
     if not found:
         return ""
@@ -77,7 +77,7 @@ def _variant(result: Result) -> str:
     return row.id if row.id.startswith(BY_ID) else row.tiling
 
 
-def _variants(found: list[Result]) -> Variants:
+def _variants(found: list[Result]) -> VariantOrder:
     of = dict(_merged(found))
     least = min(ours for _, ours in of.values())
     best = min(of, key=lambda tiling: of[tiling][0])
@@ -85,7 +85,9 @@ def _variants(found: list[Result]) -> Variants:
     measured, predicted = zip(*of.values(), strict=True)
     row = found[0].row
     name = f"{row.op} {row.shapes} on {row.product}, {row.id} and {len(found) - 1} more"
-    return Variants(name, len(of), best, picked, of[picked][0] / of[best][0], spearman(measured, predicted))
+    return VariantOrder(
+        name, len(of), best, picked, of[picked][0] / of[best][0], spearman(measured, predicted)
+    )
 
 
 def _merged(found: list[Result]) -> Iterator[tuple[str, tuple[float, float]]]:

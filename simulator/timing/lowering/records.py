@@ -23,7 +23,6 @@ from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
 from ..trace.tree import GlobalAccess, Instruction, Path
-from . import masked_elements
 from .context import ADDRESS, LoweringPlan, PathRates
 from .sub_cores import pair_of
 
@@ -246,11 +245,7 @@ class LoweringContext(Interpreter):
         """A tile from global memory; gives its slots and how many of its elements come. channels: see `load_box`."""
         r = op.results[0]
         writes, clobbers = self.target(r)
-        what: dict[str, Any] = {"writes": writes, "clobbers": clobbers, "latency": latency}
-        if pipe == self.plan.wiring.mte2 and masked_elements.selects(self, pointer, mask):
-            masked_elements.move_all(self, op, pointer, r, (pipe, channels, rates), **what)
-            masked_elements.select(self, op, r, writes, writes)
-            return writes, r.numel
+        what = {"writes": writes, "clobbers": clobbers, "latency": latency}
         if not isinstance(pointer.offsets, Affine) or not boxed(mask):
             self.discrete(op, r, "load", pipe, channels[0], rates.interval, **what)
             return writes, r.numel
@@ -305,10 +300,6 @@ class LoweringContext(Interpreter):
         interval: cycles between two of them. more: latency and slots.
         """
         run, half = op.attrs.get("run", 1), self.plan.is_shared(v, pipe)
-        vector_ways = (self.plan.wiring.mte2, self.plan.wiring.mte3)
-        if self.plan.compiled and run == 1 and op.kind in ("load", "store") and pipe in vector_ways:
-            masked_elements.one_by_one(self, op, v, what, half, **more)
-            return
         n, size = v.numel // run, align(run * itemsize(v), BLOCK_BYTES)
         things = "elements" if run == 1 else f"rows of {run} elements"
         self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")

@@ -11,7 +11,7 @@ from ..costs.model import Cost
 from ..costs.transfers import boxed
 from ..placement.layouts import SCALAR as SCALAR_FORM
 from ..placement.layouts import TILE
-from . import masked_elements
+from .accesses import masked_elements
 from .context import Template
 from .records import LoweringContext, itemsize
 
@@ -157,8 +157,25 @@ class VectorLowering:
         context.addresses(op, r)
         where = plan.wiring.mte2, plan.wiring.read
         rates = plan.read_rates.in_pieces(plan.placement.pieces.of_vector(op, r), plan.read_latency)
+        if self._loaded_by_element(op, pointer, mask, (*where, rates)):
+            return
         writes, elements = context.load_tile(op, pointer, mask, *where, rates, plan.read_latency)
         context.fill(op, r, elements, writes)
+
+    def _loaded_by_element(self, op: Op, pointer: Pointers, mask: Any, where: Any) -> bool:
+        """A load under a mask of elements, or of addresses without a pattern, as the vendor's compiler makes it."""
+        context, r = self.context, op.results[0]
+        all_of_it = masked_elements.selects(context, pointer, mask)
+        if not all_of_it and not masked_elements.scalar_loop(context, op, pointer):
+            return False
+        writes, clobbers = context.target(r)
+        what: dict[str, Any] = {"writes": writes, "clobbers": clobbers, "latency": self.plan.read_latency}
+        if all_of_it:
+            masked_elements.move_all(context, op, pointer, r, where, **what)
+            masked_elements.select(context, op, r, writes, writes)
+        else:
+            masked_elements.one_by_one(context, op, r, self.plan.is_shared(r, where[0]), **what)
+        return True
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """UB to GM."""
@@ -174,8 +191,11 @@ class VectorLowering:
         if v.shape and masked_elements.selects(context, pointer, mask):
             self._store_selected(op, pointer, v, reads, (pipe, write, rates))
             return
+        what: dict[str, Any] = {"latency": plan.write_latency, "reads": reads}
+        if v.shape and masked_elements.scalar_loop(context, op, pointer):
+            masked_elements.one_by_one(context, op, v, plan.is_shared(v, pipe), **what)
+            return
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
-            what = {"latency": plan.write_latency, "reads": reads}
             context.discrete(op, v, op.kind, pipe, write[0], plan.write_rates.interval, **what)
             return
         context.addresses(op, v)

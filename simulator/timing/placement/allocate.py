@@ -109,26 +109,31 @@ def _allocated(needs: Needs, choice: Choice, limits: Limits, tight: bool = False
 
 
 def _placed(a: Allocation, limits: Limits) -> Placement:
-    """With tiles apart in the banks if that is wanted and there is room, else packed."""
-    if a.choice.banks is not None:
-        sizes = [(s, s.size) for s in a.every]
+    """With tiles apart in the banks if that is wanted and there is room, else packed.
+
+    Tiles of whole periods are tried first; where they do not fit, a gap before one of a pair may (add_high_performance, case
+    6: six tiles of 63.5 periods and a gap of half a period).
+    """
+    sizes = [(s, s.size) for s in a.every]
+    for whole in (True, False) if a.choice.banks is not None else ():
+        assert a.choice.banks is not None
         try:
-            return _packed(a, limits, _apart(a, *a.choice.banks))
+            return _packed(a, limits, _apart(a, *a.choice.banks, whole))
         except BufferOverflowError:
             for s, size in sizes:
                 s.size = size
     return _packed(a, limits, None)
 
 
-def _apart(a: Allocation, period: int, span: int) -> Apart:
-    """Tiles of UB that are sources of one vector instruction; larger ones take whole periods of the banks."""
+def _apart(a: Allocation, period: int, span: int, whole: bool) -> Apart:
+    """Tiles of UB that are sources of one vector instruction; whole: larger ones take whole periods of the banks."""
     pairs = set()
     for op in a.needs.program.walk():
         if op.kind in ("binary", "compare", "select"):
             found = [s for v in op.args if v is not None and (s := _source(a, v)) is not None]
             pairs |= {(id(s), id(t)) for s, t in combinations(found, 2) if s is not t}
     for s in {id(s): s for s in a.slot_of.values() if s.space == UB}.values():
-        if s.size > WHOLE_PERIODS * period:
+        if whole and s.size > WHOLE_PERIODS * period:
             s.size = align(s.size, period)
     return Apart(frozenset(pairs), period, span)
 

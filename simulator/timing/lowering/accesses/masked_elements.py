@@ -7,22 +7,20 @@ The lock that a compiler of 2026 puts around such a store is not modelled.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...interpreter._numbers import find_outside
-from ...interpreter.flat_pointers import FlatMemory
-from ...interpreter.regions import AccessRegion
-from ...interpreter.values import Affine, Pointers
-from ...ir.program import Op, Value
-from ..costs.provenance import grade_of
-from ..costs.transfers import boxed, traffic
-from ..trace.tree import GlobalAccess
-
-if TYPE_CHECKING:
-    from .context import PathRates
-    from .records import LoweringContext
+from ....interpreter._numbers import find_outside
+from ....interpreter.flat_pointers import FlatMemory
+from ....interpreter.regions import AccessRegion
+from ....interpreter.values import Affine, Pointers
+from ....ir.program import Op, Value
+from ...costs.provenance import grade_of
+from ...costs.transfers import boxed, traffic
+from ...trace.tree import GlobalAccess
+from ..context import PathRates
+from ..records import LoweringContext
 
 DISCRETE = "scalar.discrete_element_cycles"
 
@@ -65,10 +63,16 @@ def select(
     context.computed(op, context.plan.costs.selected(v), reads, writes, ())
 
 
-def one_by_one(context: LoweringContext, op: Op, v: Value, what: str, half: bool, **more: Any) -> None:
+def scalar_loop(context: LoweringContext, op: Op, pointer: Pointers) -> bool:
+    """Whether the scalar unit moves each element: the compiler makes the code, and no row of neighbours is known."""
+    regular = isinstance(pointer.offsets, Affine)
+    return context.plan.compiled and not regular and op.kind != "atomic" and op.attrs.get("run", 1) == 1
+
+
+def one_by_one(context: LoweringContext, op: Op, v: Value, half: bool, **more: Any) -> None:
     """Elements at addresses without a pattern: the scalar unit moves each."""
     plan = context.plan
-    plan.warn(op, f"discrete {what}: {v.numel} elements, one by one on the scalar unit")
+    plan.warn(op, f"discrete {op.kind}: {v.numel} elements, one by one on the scalar unit")
     plan.assume(DISCRETE)
     n = -(-v.numel // 2) if half else v.numel
     cycles = n * plan.product.number(DISCRETE)

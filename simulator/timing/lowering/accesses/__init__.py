@@ -1,0 +1,1 @@
+"""How accesses to global memory that are no strided copy of a box are lowered."""

@@ -20,10 +20,23 @@ from .table import Row, read_table, read_tables
 from .validating import CASES, RankingCase, Validation, rows_of, validate
 
 __all__ = [
-    "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "Variants",
-    "order_in_words", "predict", "predicts", "read_table", "read_tables", "rows_of", "summarise", "validate",
-    "CASES", "Group", "Prediction", "RankingCase", "Result", "Row", "Summary", "Validation", "VariantOrder",
-    "order_in_words", "predict", "predicts", "read_table", "read_tables", "summarise", "validate",
+    "CASES",
+    "Group",
+    "Prediction",
+    "RankingCase",
+    "Result",
+    "Row",
+    "Summary",
+    "Validation",
+    "VariantOrder",
+    "order_in_words",
+    "predict",
+    "predicts",
+    "read_table",
+    "read_tables",
+    "rows_of",
+    "summarise",
+    "validate",
 ]  # fmt: skip
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..call import Call
 
 
-GONE = 0  # number of all owners that are no more
-MANY = 64  # parts of L2, after which those of tensors that are gone are put together
+GONE = 0  # number of owners that are not known any more
+MANY = 1000  # parts of L2 that are told apart
 
 
 class Lines(NamedTuple):
@@ -84,17 +84,10 @@ class Chain:
             self.left = [x for lines in self.left for x in _without(lines, other)]
 
     def _forget(self) -> None:
-        """Memory of tensors that are gone is as any other that no launch reaches."""
-        alive = {number: key for key, (ref, number) in self.owners.items() if ref() is not None}
-        self.owners = {key: self.owners[key] for key in alive.values()}
-        out: list[Lines] = []
-        for x in self.left:
-            if x.owner not in alive and out and out[-1].owner == GONE:
-                x, before = Lines(GONE, 0, x.end - x.first, x.changed), out.pop()
-                out.append(Lines(GONE, 0, before.end + x.end, before.changed + x.changed))
-            else:
-                out.append(x if x.owner in alive else Lines(GONE, 0, x.end - x.first, x.changed))
-        self.left = out
+        """The older half becomes memory that no launch reaches: a script may make any number of small tensors."""
+        old, self.left = self.left[: MANY // 2], self.left[MANY // 2 :]
+        lines, changed = sum(x.end - x.first for x in old), sum(x.changed for x in old)
+        self.left.insert(0, Lines(GONE, 0, lines, changed))
 
     def _other(self, call: Call) -> bool:
         """Whether nothing is known of what was before."""
@@ -118,6 +111,8 @@ class Chain:
         owner, at = owner_of(x.source, x.address)
         known = self.owners.get(id(owner))
         if known is None or known[0]() is not owner:
+            if len(self.owners) > 2 * MANY:
+                self.owners = {key: x for key, x in self.owners.items() if x[0]() is not None}
             self.numbers += 1
             known = self.owners[id(owner)] = weakref.ref(owner), self.numbers
         first = at // LINE_BYTES

@@ -193,13 +193,15 @@ def test_lines_that_others_changed_have_to_be_written_by_who_pushes_them_out():
     assert times[0] < times[-1]
 
 
-def test_tensors_that_are_gone_take_no_room_but_in_l2():
-    """A script may make any number of them: their parts of L2 are put together, and still have to be written."""
-    x, y = arrays(2, 1000)
+def test_of_any_number_of_tensors_the_older_ones_are_put_together(monkeypatch):
+    """They are not found again, and what is changed of them still has to be written."""
+    monkeypatch.setattr("ascendtile.simulator.l2.chain.MANY", 20)
+    x, *more = arrays(60, 1000)
     with sim.chain(cold=True) as chain:
-        for _ in range(150):
-            y = copied(x, np.zeros(1000, np.float16)).l2_left_bytes
+        left = [copied(x, y).l2_left_bytes for y in more][-1]
         parts, lines = len(chain.left), sum(part.end - part.first for part in chain.left)
-    assert parts <= 65
-    assert lines == pytest.approx(151 * 16, rel=0.01)
-    assert y == pytest.approx(150 * 2048, rel=0.1)
+        assert read_from_memory(more[-1], x) == 0
+        assert read_from_memory(more[0], x) == pytest.approx(2000, abs=64)
+    assert parts <= 20
+    assert lines == pytest.approx(60 * 16, rel=0.01)
+    assert left == pytest.approx(59 * 2048, rel=0.1)

@@ -128,7 +128,7 @@ class PathRates(NamedTuple):
         EX data_copy turns L2 off where all cores read the same: rows of 128 bytes take 7.9 cycles on AIC and 11.6 on AIV;
         lines at 65 and 45.9 bytes a cycle take 7.9 and 11.2.
         """
-        return self._replace(row=max(self.row, self.line))
+        return self._replace(row=np.maximum(self.row, self.line))
 
     def from_memory(self, bursts: Any, amount: Any) -> PathRates | None:
         """For rows shorter than a line that L2 keeps: the first of a line waits for memory, the others find it in L2, so

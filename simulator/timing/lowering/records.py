@@ -333,7 +333,7 @@ class LoweringContext(Interpreter):
             lines = line_requests(pointer.offsets, itemsize(op.results[0]), region) / (1 + moved.half)
             return {"occupancy": self.plan.least_cycles(rates.past_l2(), lines, amount, sharers)}
         if op.id in self.plan.one_by_one.strided:  # each element a transfer of its own
-            rates = rates._replace(row=max(rates.row, rates.interval))
+            rates = rates._replace(row=np.maximum(rates.row, rates.interval))
         found, slower = self.plan.least_cycles(rates, rows, amount, sharers), rates.from_memory(rows, amount)
         slow = None if slower is None else self.plan.least_cycles(slower, rows, amount, sharers)
         return {"occupancy": found, "slow": slow}

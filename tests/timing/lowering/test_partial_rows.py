@@ -44,3 +44,22 @@ def test_neighbouring_rows_are_one_burst_whatever_their_length():
 
 def test_one_row_alone_takes_no_longer():
     assert busy(25, 256, rows=1) < 2 * busy(24, 256, rows=1)
+
+
+@sim.jit
+def shorter_rows(x_ptr, y_ptr, CACHE: tl.constexpr, ROWS: tl.constexpr, N: tl.constexpr):
+    """Of each program by its number."""
+    row, column = tl.arange(0, ROWS), tl.arange(0, N)
+    mask = (row < ROWS)[:, None] & (column < N - tl.program_id(0))[None, :]
+    x = tl.load(x_ptr + row[:, None] * 2 * N + column[None, :], mask=mask, other=0.0, cache_modifier=CACHE)
+    tl.store(y_ptr + tl.program_id(0) * ROWS * N + row[:, None] * N + column[None, :], x)
+
+
+@pytest.mark.parametrize("cache", ["", ".cv"])
+def test_rows_of_programs_are_judged_each_for_itself(cache):
+    """Of 8, 7 and 6 numbers: the first program's are whole, those of the others take longer, alone or beside it."""
+    with sim.device("ascend910b2", l2="warm"):
+        shapes = sim.shape(ROWS * 16, "float32"), sim.shape(3 * ROWS * 8, "float32")
+        one, three = (shorter_rows.time((n,), *shapes, CACHE=cache, ROWS=ROWS, N=8) for n in (1, 3))
+    busy = [run.launches[0].pipes["AIV.MTE2"].busy_cycles for run in (one, three)]
+    assert busy[1] > busy[0] + (0 if cache else ROWS * (PARTIAL - WHOLE) / 2)

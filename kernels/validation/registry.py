@@ -50,6 +50,7 @@ class Prediction:
     basis: Basis | None = None
 
 
+NO_TILING = "no tiling published"  # what the note of a prediction begins with that took the best of several
 TIME = "us"  # the unit of times of kernels
 
 Predictor = Callable[[Row], Prediction]
@@ -94,5 +95,6 @@ def predict(row: Row, product: Product | None = None) -> Prediction:
         found = known[row.op](row)
     if not (math.isfinite(found.value) and found.value > 0):
         raise UsageError(f"{row.id}: the prediction of {row.op} is {found.value}, not a number above 0")
-    basis = basis_of(found.value, launches) if row.unit == TIME else None
+    given = NO_TILING not in found.note
+    basis = basis_of(found.value, launches, given) if row.unit == TIME else None
     return found if basis is None else replace(found, interval=basis.around(found.value), basis=basis)

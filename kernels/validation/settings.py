@@ -12,6 +12,7 @@ from ascendtile.simulator.l2_state import COLD, LOOP, WARM, L2State
 from ascendtile.simulator.record.run import Run
 
 from .choices import keep, kept
+from .registry import NO_TILING
 from .table import Row
 
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
@@ -197,4 +198,4 @@ def halves(most: int, step: int = 1) -> list[int]:
 
 def note_of(count: int, what: str) -> str:
     """How the note of a row says it."""
-    return f"no tiling published: best of {count}, {what}"
+    return f"{NO_TILING}: best of {count}, {what}"

@@ -72,7 +72,12 @@ def _panel(axes: Axes, results: list[Result], unit: str, style: dict[str, tuple[
         ends = zip(*(r.interval for r in between if r.interval), strict=True)
         label = f"{INTERVAL_PERCENT} % of measured times should be in"
         axes.vlines(
-            [r.row.measured for r in between], *ends, color="0.85", linewidth=1, zorder=0, label=label
+            [r.row.measured for r in between],  # type: ignore[arg-type]
+            *ends,
+            color="0.85",
+            linewidth=1,
+            zorder=0,
+            label=label,
         )
     for (group, fitted), chosen in _parts(results).items():
         colour, mark = style[group]

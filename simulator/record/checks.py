@@ -68,6 +68,9 @@ def _launch(launch: Launch, where: str, run: Run) -> None:
     whole = f"the whole launch takes {launch.time_us} us"
     most_us = launch.time_us * (1 + ROUNDING)
     _expect(launch.overhead_us <= most_us, f"{where}.overhead_us", launch.overhead_us, whole)
+    if launch.measured_rows is not None and launch.low_us is not None and launch.high_us is not None:
+        _expect(launch.low_us <= most_us, f"{where}.low_us", launch.low_us, whole)
+        _expect(launch.high_us * (1 + ROUNDING) >= launch.time_us, f"{where}.high_us", launch.high_us, whole)
     most = launch.cycles * launch.cores * max(1, len(launch.pipes)) + 1
     rule = f"{len(launch.pipes)} pipes of {launch.cores} cores take no more than {most:.4g} in that time"
     _expect(launch.instructions <= most, f"{where}.instructions", launch.instructions, rule)

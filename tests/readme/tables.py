@@ -77,7 +77,7 @@ def _product(name: str, series: str) -> list[str]:
 
 
 def validation(rows: Rows) -> Rows:
-    """What `ascendtile validate` finds by group: of rows that are held out, their intervals too, of all, and of peak rates."""
+    """What `ascendtile validate` finds by group: of rows held out, their intervals too, of all, and of peak rates alone."""
     return [[row[0], *_validation(_groups(), GROUPS[row[0]])] for row in rows]
 
 

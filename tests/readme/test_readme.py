@@ -10,11 +10,13 @@ from pathlib import Path
 import click
 import pytest
 
+from ascendtile.kernels.validation import read_tables
 from ascendtile.reports.cli.main import cli
 from ascendtile.simulator import triton_shim
 
-from .markdown import read
+from .markdown import cells, read
 from .running import Runner
+from .tables import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("simulator", "kernels", "tiling", "reports", "tests")
@@ -55,6 +57,14 @@ def test_every_block_runs_in_order_and_prints_what_is_shown(path, tmp_path, monk
 @pytest.mark.parametrize("path", FILES)
 def test_also_the_blocks_that_take_long(path, tmp_path, monkeypatch, subtests):
     run_all(path, tmp_path, monkeypatch, subtests, long=True)
+
+
+def test_no_group_of_measurements_is_left_out_of_the_table():
+    page = read(ROOT / "kernels/validation/README.md")
+    shown = {GROUPS[row[0]] for b in page if b.marks.get("checked") == "validation" for row in cells(b)}
+    judged = [r for r in read_tables() if r.measured and not r.excluded and r.table != "micro"]
+    assert {r.group for r in judged} <= shown
+    assert {"all of micro", "held out: A2 and A3", "held out: all"} <= shown
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -44,6 +44,12 @@ IMPOSSIBLE = {
     "launches.0.cycles is nan": bad(cycles=math.nan),
     "launches.0.time_us is inf": bad(time_us=math.inf),
     "launches.0.overhead_us is 99.0; the whole launch takes 38.0 us": bad(overhead_us=99.0),
+    "launches.0.low_us is 39.0; the whole launch takes 38.0 us": bad(
+        low_us=39.0, high_us=50.0, measured_rows=5
+    ),
+    "launches.0.high_us is 37.0; the whole launch takes 38.0 us": bad(
+        low_us=1.0, high_us=37.0, measured_rows=5
+    ),
     "launches.0.bounds.HBM is -1.0": bad(bounds={"HBM": -1.0}),
     "launches.0.cores is 4000; the run's product has 40 at most": bad(cores=4000),
     "launches.0.cores_used is 41; there are 40 cores": bad(cores_used=41),

@@ -46,7 +46,7 @@ def _parts(results: Sequence[Result]) -> list[tuple[str, list[bool]]]:
 
 def _line(name: str, results: Sequence[Result], chosen: np.ndarray, fitted: Fitted) -> str:
     now = [r.interval for r, c in zip(results, chosen, strict=True) if c and r.interval]
-    held = [r.inside for r, c in zip(results, chosen, strict=True) if c]
+    held = [bool(r.inside) for r, c in zip(results, chosen, strict=True) if c]
     widths = np.exp(fitted.left_out.low + fitted.left_out.high)[chosen]
     cells = (
         f"{100 * np.mean(held):.0f} %", f"{np.median([b / a for a, b in now]):.2f}x",

@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 TAIL = 0.05  # of the rows lie beyond either end
 SMOOTH = 0.02  # in logarithms
 STEPS = 1500
-RIDGES = (0.003, 0.01, 0.03, 0.1)
+RIDGES = (0.003, 0.006, 0.012, 0.03, 0.1)
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class Sample:
     def weights(self) -> Floats:
         """Rows of one source are alike: n of them count as much as the root of n."""
         count = {s: self.sources.count(s) for s in self.sources}
-        found = np.array([count[s] ** -0.5 for s in self.sources])
-        return found / found.sum()
+        found: Floats = np.array([count[s] ** -0.5 for s in self.sources])
+        found /= found.sum()
+        return found
 
     def left_out(self) -> Iterator[npt.NDArray[np.bool_]]:
         """The rows of each source in turn, where other sources are left."""
@@ -76,16 +77,16 @@ def _quantile(sample: Sample, y: Floats, ridge: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Logarithms of both ends of each row, made without its source."""
+class Bands:
+    """Logarithms of both ends of each row, beside that of its error."""
 
     low: Floats
     high: Floats
     errors: Floats
 
-    def wider(self, factor: float) -> LeftOut:
+    def wider(self, factor: float) -> Bands:
         """The same with wider intervals."""
-        return LeftOut(factor * self.low, factor * self.high, self.errors)
+        return Bands(factor * self.low, factor * self.high, self.errors)
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:
@@ -104,22 +105,22 @@ class LeftOut:
         return float((self.low + self.high + outside / TAIL).mean())
 
 
-def left_out(sample: Sample, ridge: float) -> LeftOut:
+def left_out(sample: Sample, ridge: float) -> Bands:
     """The ends of every row by the rows of other sources."""
     low, high = np.zeros(len(sample.errors)), np.zeros(len(sample.errors))
     for chosen in sample.left_out():
         terms = sample.features[chosen]
         low[chosen], high[chosen] = (terms @ end for end in ends(sample.of(~chosen), ridge))
-    return LeftOut(low, high, sample.errors)
+    return Bands(low, high, sample.errors)
 
 
-def best_ridge(sample: Sample) -> tuple[float, LeftOut]:
-    """The ridge that predicts sources left out best."""
-    found = [(ridge, left_out(sample, ridge)) for ridge in RIDGES]
-    return min(found, key=lambda x: x[1].score)
-
-
-def widening(found: LeftOut, coverage: float) -> float:
+def widening(found: Bands, coverage: float) -> float:
     """The least factor with which so many of the rows are inside, in steps of 2 %."""
     steps = [1 + 0.02 * k for k in range(-20, 150)]
     return next((x for x in steps if found.wider(x).coverage >= coverage), steps[-1])
+
+
+def best(sample: Sample, coverage: float) -> tuple[float, Bands]:
+    """The ridge that predicts sources left out best, once so many of their rows are inside, and their ends as they come."""
+    found = [(ridge, left_out(sample, ridge)) for ridge in RIDGES]
+    return min(found, key=lambda x: x[1].wider(widening(x[1], coverage)).score)

@@ -57,20 +57,25 @@ def features(launch: Launch) -> dict[str, float]:
     """What the error of a launch depends on, each from 0 to 1.
 
     any: 1. launch: share of the time outside of the cores. waits: square root of the share that the nearest bound does not
-    explain. assumed: share that rests on figures of third parties or on assumed ones. mixed: whether Cube and Vector work
-    in one kernel. compiled: whether a compiler made the code.
+    explain. vector: share in which a Vector unit computes. assumed: share that rests on figures of third parties or on
+    assumed ones. mixed: whether Cube and Vector work in one kernel. tiling: whether what runs on a board may be cut
+    otherwise: code by hand stands for a kernel whose author chose the tiling; a compiler takes the one in the source.
     """
     time = launch.time_us or 1.0
     nearest = min(1.0, max(launch.bounds.values(), default=0.0) / time)
-    busy = {n.rpartition(".")[2] for n, pipe in launch.pipes.items() if pipe.busy_cycles > 0}
+    busy = {
+        n.rpartition(".")[2]: pipe.busy_cycles for n, pipe in launch.pipes.items() if pipe.busy_cycles > 0
+    }
+    computing = busy.get("V", 0.0) * launch.us_per_cycle if busy else 0.0
     assumed = sum(us for grade, us in launch.grades.items() if grade in NOT_DOCUMENTED) / time
     return {
         "any": 1.0,
         "launch": min(1.0, launch.overhead_us / time),
         "waits": math.sqrt(1.0 - nearest),
         "assumed": min(1.0, max(0.0, assumed)),
-        "mixed": float({"M", "V"} <= busy),
-        "compiled": float(launch.compiler.startswith(TRITON_ASCEND)),
+        "vector": min(1.0, computing / time),
+        "mixed": float({"M", "V"} <= busy.keys()),
+        "tiling": float(not launch.compiler.startswith(TRITON_ASCEND)),
     }
 
 

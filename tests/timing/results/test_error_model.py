@@ -19,7 +19,7 @@ from ascendtile.simulator.timing.results.error_model import (
     with_interval,
 )
 
-FEATURES = ("any", "launch", "waits", "assumed", "mixed", "compiled")
+FEATURES = ("any", "launch", "waits", "assumed", "vector", "mixed", "tiling")
 shares = st.fixed_dictionaries({n: st.floats(0, 1) for n in FEATURES[1:]}).map(lambda x: {"any": 1.0, **x})
 
 

@@ -161,8 +161,11 @@ def test_a_product_file_without_changes_reads_back_as_its_product(name, tmp_path
 
 def test_too_few_rows_and_wrong_options_are_refused_in_words(table, tmp_path):
     few = [{"id": f"m{n}", "shapes": n, "tiling": "cores=40 block=8192", "measured": 9} for n in SMALL[:4]]
-    with pytest.raises(UsageError, match=r"4 kernels .* 1 are left out .* at least 4 must stay"):
+    with pytest.raises(UsageError, match=r"4 different kernels .* 4 or more have to stay when 25% are left"):
         ascendtile.calibrate(table(few), PRODUCT)
+    lost = {"id": "x", "op": "dream", "shapes": 1, "measured": 5}
+    with pytest.raises(UsageError, match="Not used are dream: nothing predicts it"):
+        ascendtile.calibrate(table([*few, lost]), PRODUCT)
     assert ascendtile.calibrate(table(few), PRODUCT, leave_out=0).before.rows == 0
     with pytest.raises(UsageError, match=r"leave_out must be from 0 to 0\.9, got 1"):
         ascendtile.calibrate(table(few), PRODUCT, leave_out=1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ascendtile.kernels.validation import predict, read_tables
+from ascendtile.kernels.validation.accuracy.fitting import source_of
 from ascendtile.kernels.validation.calibration import cross_validate
-from ascendtile.kernels.validation.calibration.crossing import source_of
 from ascendtile.kernels.validation.calibration.figures import changed, fitted_figures
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.products import load_product

@@ -259,7 +259,7 @@ def test_rows_of_one_kernel_stay_together_and_a_seed_leaves_out_the_same(tmp_pat
     kernels = {r.kernel for r in rows}
     count = max(1, round(part * len(kernels)))
     if len(kernels) - count < 4:
-        with pytest.raises(UsageError, match="at least 4 must stay"):
+        with pytest.raises(UsageError, match="4 or more have to stay"):
             split(rows, part, seed)
         return
     kept, out = split(rows, part, seed)

@@ -33,6 +33,7 @@ NEAR_ENOUGH = (
 )
 FAR_OFF = 5.0  # times the measured one, or a part of it: rows that are listed
 LEAST_TOLD = 0.1
+MOST_REASONS = 3  # in a message
 
 Progress = Callable[[int, int], None]
 
@@ -71,7 +72,8 @@ def calibrate(
         with keeping():
             before, failed = predictable([r.row for r in rows], times, progress)
             used = [r for r in rows if r.row.id in before]
-            fitted, checked = split(used, leave_out, seed)
+            left_out = [*left_out, *_failures(rows, failed)]
+            fitted, checked = _split(used, leave_out, seed, left_out)
             found = _Fitting(start, fitted, times, progress).run()
         after = dict(zip((r.row.id for r in used), found.times_of(used), strict=True))
     return Calibration(
@@ -87,10 +89,21 @@ def calibrate(
         condition=found.fit.condition,
         together=tuple(found.figures[k].key for k in found.fit.together),
         launches=sum(r.launches for r in used),
-        left_out=(*left_out, *_failures(rows, failed)),
+        left_out=tuple(left_out),
         capped=capped,
         far_off=tuple(r.row.id for r in used if _far_off(before[r.row.id] / r.us)),
     )
+
+
+def _split(
+    rows: Sequence[MeasuredRow], part: float, seed: int, left_out: Sequence[NotUsed]
+) -> tuple[list[MeasuredRow], list[MeasuredRow]]:
+    """As `split`, whose error says what most of the file is not used for."""
+    try:
+        return split(rows, part, seed)
+    except UsageError as error:
+        reasons = "; ".join(f"{x.type}: {x.reason}" for x in left_out[:MOST_REASONS])
+        raise UsageError(f"{error}{f'. Not used are {reasons}' if reasons else ''}") from None
 
 
 def _failures(rows: Sequence[MeasuredRow], failed: dict[str, str]) -> list[NotUsed]:

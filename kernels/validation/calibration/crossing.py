@@ -17,6 +17,7 @@ import numpy as np
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.products import Product, load_product
 
+from ..accuracy.fitting import source_of
 from ..accuracy.statistics import Summary, summarise
 from ..choices import keeping
 from ..table import Row
@@ -63,11 +64,6 @@ class CrossValidation:
     groups: dict[str, tuple[Summary, Summary]]
     untold: tuple[str, ...]
     failed: dict[str, str]
-
-
-def source_of(row: Row) -> str:
-    """Who published it: the repository, or the first word; rows of one are left out together."""
-    return row.source.split()[0]
 
 
 def cross_validate(rows: Sequence[Row], progress: Progress | None = None) -> CrossValidation:

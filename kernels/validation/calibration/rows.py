@@ -158,11 +158,11 @@ def split(rows: Sequence[MeasuredRow], part: float, seed: int) -> tuple[list[Mea
     Raises UsageError where either would be too few to say anything.
     """
     kernels = sorted({r.kernel for r in rows})
-    count = max(1, round(part * len(kernels))) if part else 0
+    count = max(1, round(part * len(kernels))) if part and kernels else 0
     if len(kernels) - count < LEAST_KERNELS:
         raise UsageError(
-            f"{len(kernels)} kernels (op and shape) of this file can be predicted, {count} are left out for the check; at "
-            f"least {LEAST_KERNELS} must stay to be fitted: give a longer profile, or a smaller --leave-out"
+            f"{len(kernels)} different kernels (op and shape) of this file can be predicted; {LEAST_KERNELS} or more have "
+            f"to stay when {part:.0%} are left out for the check: give a longer profile, or a smaller --leave-out"
         )
     order = np.random.default_rng(seed).permutation(len(kernels))
     out = {kernels[k] for k in order[:count]}

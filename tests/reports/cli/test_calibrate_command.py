@@ -93,7 +93,7 @@ def test_a_file_is_not_replaced_unless_asked(table, tmp_path, capsys):
         (["calibrate", "TABLE", "-o", "x.json"], "must end in .toml"),
         (
             ["calibrate", "TABLE", "--product", "ascend910b4"],
-            "0 kernels (op and shape) of this file can be predicted",
+            "0 different kernels (op and shape) of this file can be predicted",
         ),
         (["validate", "--cross", "--table", "TABLE"], "1 sources with times in us, leaving one out needs 2"),
         (["validate", "--cross", "--plot", "x.svg"], "give one of them"),

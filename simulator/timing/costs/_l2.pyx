@@ -377,7 +377,7 @@ cdef void check(
 
 
 def held(const uint32_t[::1] stamps, int64_t clock, int64_t room):
-    """(lines of a map that L2 holds, those of them that were changed, behind the last one, the newest's clock)."""
+    """(lines of a map that L2 holds, those that are changed, behind the last one, the newest's clock)."""
     cdef int64_t lines = 0, changed = 0, end = 0, k
     cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1), newest = 0
     with nogil:

@@ -29,11 +29,15 @@ GROUPS = {
     "grouped products, no tiling published": "grouped matmul, no tiling published",
     "matrix products, no tiling published": "matmul, no tiling published",
     "attention, most without a published tiling": "attention",
-    "RMS norm and SwiGLU, no tiling published": "row kernels, no tiling published",
-    "quantised products, the Cube's part": "quant matmul, tiles of the example",
+    "norms, softmax, SwiGLU, rotary embeddings, no tiling published": "row kernels, no tiling published",
+    "quantised products": "quant matmul, tiles of the example",
     "launches of a few us": "small/launch",
     "sums, no tiling published": "reductions, no tiling published",
-    "slices and concatenations, no tiling published": "data movement, no tiling published",
+    "slices, concatenations, transpositions, picked rows": "data movement, no tiling published",
+    "changes between rows and fractals": "layout changes, no tiling published",
+    "pools and their gradients": "pools, no tiling published",
+    "Triton kernels": "Triton kernels",
+    "micro-benchmarks of a 910B3 board": "micro-benchmarks of a 910B3 board",
     "RmsNormGrad of an older release, the vendor's tiling of today": "RmsNormGrad, vendor's tiling",
 }
 

@@ -97,7 +97,7 @@ def test_every_row_says_what_it_is_and_most_are_not_fitted():
         (
             "msi-alexnet-relu-2",
             {"tiling": "cores=48 l2=hot"},
-            "l2=hot is not one of cold, past, warm, loop, first",
+            "l2=hot is not one of cold, past, warm, first, loop",
         ),
     ],
 )

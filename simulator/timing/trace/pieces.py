@@ -48,8 +48,10 @@ def pieces(x: Instruction, lanes: int) -> Iterator[Piece]:
 def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     """A transfer from memory or from L2; where lanes differ: the new part of mixed ones, then all of others or the rest.
 
-    A reader of the tile waits for the last of these records, so the first one only clobbers the tile. In a mixed transfer
-    the latency of the last part covers that of the first, and each part has its share of the least cycles.
+    Each lane has one record that writes, the last of those that it does: a reader of the tile waits for that, and the new
+    part only clobbers the tile. In a mixed transfer the latency of the rest covers that of the new part, and each has its
+    share of the least cycles. The rest is a record of its own beside whole transfers from L2, so that neither is averaged
+    with the other; it comes after them: to a lane that skips what writes a tile, the record before wrote it.
     """
     assert x.share is not None
     assert x.path is not None
@@ -63,15 +65,17 @@ def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     if not share.any():
         yield Piece(occupancy, amount, x.latency, l2, rest, x.writes, x.clobbers)
         return
-    whole, mixed = share == 1.0, (share > 0.0) & (share < 1.0)
+    whole, mixed, none = share == 1.0, (share > 0.0) & (share < 1.0), share == 0.0
     if mixed.any():
         part = _part(slow, amount, share, mixed)
         yield Piece(*part, 0.0, memory, line, (), x.writes + x.clobbers)
-    last = Piece(*_part(occupancy, amount, 1.0 - share, ~whole), x.latency, l2, rest, x.writes, x.clobbers)
+    new = None
     if whole.any():
-        new = _part(slow, amount, share, whole)
-        last = Piece(*new, x.latency + x.late, memory, line, x.writes, x.clobbers, last)
-    yield last
+        part = _part(slow, amount, share, whole)
+        new = Piece(*part, x.latency + x.late, memory, line, x.writes, x.clobbers)
+    found = [_part(occupancy, amount, 1.0 - share, lanes) for lanes in (none, mixed) if lanes.any()]
+    for part, other in zip(found, (new, None), strict=False):
+        yield Piece(*part, x.latency, l2, rest, x.writes, x.clobbers, other)
 
 
 def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> tuple[Any, Any]:

@@ -371,9 +371,10 @@ def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     assert time("auto") <= 1.05 * min(time(s) for s in (*STRATEGIES, "vendor"))
 
 
-def test_the_choice_in_float32_is_the_best_strategy_too():
+@pytest.mark.parametrize("case", ["sdxl-320", "sd-unet-960"])
+def test_the_choice_in_float32_is_the_best_strategy_too(case):
     def time(strategy):
-        return run_op(OP, "sdxl-320", F32, values=False, tiling={"strategy": strategy}).time_us
+        return run_op(OP, case, F32, values=False, tiling={"strategy": strategy}).time_us
 
     assert time("auto") <= 1.05 * min(time(s) for s in ("streamed", "shared", "vendor"))
 

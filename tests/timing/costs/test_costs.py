@@ -266,9 +266,9 @@ def test_programs_pay_for_the_branch_they_take():
     s = sim.shape(4 * 4096, "float32")
     with sim.device("ascend910b3"):
         busy_cycles = [branches.time((4,), s, s, n, BLOCK=4096).pipes["AIV.V"].busy_cycles for n in (4, 2, 0)]
-    assert busy_cycles[0] == 64 * per_repeat("muls")
-    assert busy_cycles[2] == 64 * per_repeat("copy")
-    assert busy_cycles[1] == (busy_cycles[0] + busy_cycles[2]) / 2
+    double, same = 64 * per_repeat("muls"), 64 * per_repeat("copy")
+    # But for rounding: cores start one after the other, at no whole cycle.
+    assert busy_cycles == pytest.approx([double, (double + same) / 2, same], rel=1e-12)
 
 
 def test_figures_that_nobody_published_are_named_in_the_run():

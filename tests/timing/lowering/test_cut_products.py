@@ -94,7 +94,7 @@ def test_padding_that_is_not_zero_is_multiplied():
 def test_iterations_lowered_at_once_are_cut_as_one_by_one(sizes):
     lower = estimate._estimate
     together = busy(*sizes, (64, 64, 64), LOOP=5)
-    with mock.patch.object(estimate, "_estimate", lambda call, at_once: lower(call, False)):
+    with mock.patch.object(estimate, "_estimate", lambda call, at_once, leaves: lower(call, False, leaves)):
         assert np.allclose(busy(*sizes, (64, 64, 64), LOOP=5), together, rtol=1e-12)
 
 

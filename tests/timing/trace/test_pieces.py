@@ -33,9 +33,8 @@ def transfers(draw: st.DrawFn) -> tuple[int, Instruction]:
 
 
 def every_piece(x: Instruction, lanes: int) -> list[Piece]:
-    """Also those that lanes execute in the place of another one."""
-    found = list(pieces(x, lanes))
-    return [*found, *(p.other for p in found if p.other is not None)]
+    """Each followed by the one that lanes execute in its place."""
+    return [part for p in pieces(x, lanes) for part in (p, p.other) if part is not None]
 
 
 def wide(x: object, lanes: int, iterations: int) -> np.ndarray:
@@ -59,16 +58,17 @@ def test_bytes_of_the_parts_add_up_to_the_transfer_in_each_lane(given: tuple[int
 def test_each_lane_waits_for_one_latency_and_writes_once_at_the_end(given: tuple[int, Instruction]) -> None:
     """The last part of a lane writes; before it the tile is only clobbered."""
     lanes, x = given
-    first, last = list(pieces(x, lanes))[:-1], every_piece(x, lanes)[len(list(pieces(x, lanes))) - 1 :]
-    for p in first:
-        assert (p.writes, p.clobbers) == ((), x.writes + x.clobbers)
-    for p in last:
-        assert (p.writes, p.clobbers) == (x.writes, x.clobbers)
+    parts = every_piece(x, lanes)
     iterations = x.share.size // lanes  # type: ignore[union-attr]
-    assert (sum((wide(p.amount, lanes, iterations) >= 0).astype(int) for p in last) == 1).all()
-    parts, latency = [*first, *last], np.zeros((iterations, lanes))
-    for p in parts:
-        latency += np.where(wide(p.amount, lanes, iterations) >= 0, p.latency, 0.0)
+    does = np.array([wide(p.amount, lanes, iterations) >= 0 for p in parts])
+    last = len(parts) - 1 - np.argmax(does[::-1], axis=0)  # of each lane
+    assert does.any(axis=0).all()
+    for k, (p, mine) in enumerate(zip(parts, does, strict=True)):
+        at_the_end = mine & (last == k)
+        assert at_the_end[mine].all() or not at_the_end.any()
+        own = (x.writes, x.clobbers) if at_the_end.any() else ((), x.writes + x.clobbers)
+        assert (p.writes, p.clobbers) == own
+    latency = sum(np.where(mine, p.latency, 0.0) for p, mine in zip(parts, does, strict=True))
     assert (latency == x.latency).all()
     assert [p.line for p in parts] == [PATH.lines[p.channel] for p in parts]
 
@@ -87,6 +87,18 @@ def test_least_cycles_are_shared_as_the_bytes_are(given: tuple[int, Instruction]
     alike = (share == share[:, :1]).all(axis=1)
     expected = share[:, 0] * slow + (1.0 - share[:, 0]) * fast
     np.testing.assert_allclose(found[alike], expected[alike])
+
+
+@given(transfers())
+def test_lanes_that_l2_serves_alike_take_the_same_beside_any_others(given: tuple[int, Instruction]) -> None:
+    """What another lane has from memory is no cycle of a lane that has all, a part or nothing from there."""
+    lanes, x = given
+    x = x._replace(occupancy=16.0, slow=None)
+    share = x.share.reshape(-1, lanes)  # type: ignore[union-attr]
+    found = np.zeros(share.shape)
+    for p in every_piece(x, lanes):
+        found += np.where(wide(p.amount, *share.shape[::-1]) >= 0, wide(p.occupancy, *share.shape[::-1]), 0.0)
+    np.testing.assert_allclose(found, 16.0)
 
 
 @given(lanes_and_iterations, st.data())

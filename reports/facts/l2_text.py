@@ -35,7 +35,12 @@ def _start(told: Any) -> str:
     if text.endswith(AS_LEFT):
         named = text.removesuffix(AS_LEFT).strip()
         return "as the launches before left it" + (f", but {named}" if named not in STARTS else "")
-    return STARTS.get(text, f"{text}, the others as the same run left them")
+    every = [x.removeprefix("*=") for x in text.split(",") if x.startswith("*=")]
+    named = ",".join(x for x in text.split(",") if not x.startswith("*="))
+    if every and not named:
+        return STARTS.get(every[0], text)
+    others = "as the same run left them" if every in ([], [LOOP]) else every[0]
+    return STARTS.get(text, f"{named}, the others {others}")
 
 
 def l2_option(run: Run) -> str | None:

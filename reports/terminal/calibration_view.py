@@ -110,7 +110,7 @@ def _remarks(c: Calibration) -> Iterable[RenderableType]:
         yield fact("alone", f"{', '.join(key for key, x in c.alone if x == why)}: {why}")
     if c.together:
         names = ", ".join(c.together)
-        yield fact("together", f"the rows tell these only together, their ranges decide the shares: {names}")
+        yield fact("joint", f"the rows tell these only together, their ranges decide the shares: {names}")
     else:
         yield fact("apart", f"the rows tell the figures apart (condition {c.condition:.3g})")
     if c.far_off:
@@ -118,7 +118,7 @@ def _remarks(c: Calibration) -> Iterable[RenderableType]:
     for x in c.left_out[:MOST_REASONS]:
         time = f", {x.total_us:,.0f} us in all" if x.total_us else ""
         many = "launch" if x.launches == 1 else "launches"
-        yield fact("left out", f"{clean(x.type, 40)}, {x.launches:,} {many}{time}: {clean(x.reason, 200)}")
+        yield fact("unused", f"{clean(x.type, 40)}, {x.launches:,} {many}{time}: {clean(x.reason, 200)}")
     if len(c.left_out) > MOST_REASONS:
         yield fact("", f"and {len(c.left_out) - MOST_REASONS} more; --json has all")
 
@@ -147,7 +147,7 @@ def cross_json(c: CrossValidation) -> dict[str, Any]:
 
 def cross_page(c: CrossValidation) -> RenderableType:
     """Errors by group and by source, fitted and left out side by side, and how far each figure moves from fold to fold."""
-    failed = [fact("left out", f"{name}: {clean(why, 200)}") for name, why in c.failed.items()]
+    failed = [fact("failed", f"{name}: {clean(why, 200)}") for name, why in c.failed.items()]
     return Parts(
         _cross_groups(c),
         Text(f"\n{CROSS_LEGEND}\n", style="dim"),

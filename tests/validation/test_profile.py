@@ -121,7 +121,7 @@ def test_absurd_values_are_refused_with_file_line_and_rule(profile, change, word
 
 def test_a_file_that_is_no_profile_is_an_error_in_words(profile, tmp_path):
     for head, words in (
-        (SUMMARY.replace("Input Shapes", "Shapes"), "line 1: no column inputshapes"),
+        (SUMMARY.replace("Input Shapes", "Shapes"), "line 1: no column Input Shapes;"),
         (SUMMARY + ",Input Shapes", "the column 'Input Shapes' is there twice"),
         (SUMMARY.replace("Task Duration(us)", "Task Duration(weeks)"), "in weeks, not one of us"),
     ):
@@ -131,12 +131,16 @@ def test_a_file_that_is_no_profile_is_an_error_in_words(profile, tmp_path):
     for content, words in (
         (b"", "empty; the first line"),
         (b"\xff\xfe", "not UTF-8"),
+        ((SUMMARY + "\r\n1,2\r\n").encode("utf-16"), "not UTF-8"),
+        ((SUMMARY + "\r1,2\r").encode(), "not a CSV table"),
         (SUMMARY.encode() + b"\n1,2\n", "line 2: 2 cells, the first line names 19 columns"),
         (SUMMARY.encode() + b'\n"a"b', "not a CSV table"),
     ):
         path.write_bytes(content)
         with pytest.raises(UsageError, match=words):
             read_profile(path)
+        with pytest.raises(UsageError, match=words):
+            read_rows(path, PRODUCT)  # which first asks whether it is a table of ours
 
 
 MATMUL = {

@@ -43,7 +43,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "output_types": ("outputdatatypes",),
     "output_formats": ("outputformats",),
 }
-NEEDED = ("type", "us", "inputs", "input_types")
+NEEDED = {
+    "type": "OP Type",
+    "us": "Task Duration(us)",
+    "inputs": "Input Shapes",
+    "input_types": "Input Data Types",
+}
 UNIT = re.compile(r"\((\w+)\)$")
 DTYPES = {
     "FLOAT16": "fp16", "HALF": "fp16", "BF16": "bf16", "BFLOAT16": "bf16", "FLOAT": "fp32", "FLOAT32": "fp32",
@@ -109,7 +114,7 @@ def columns_of(head: list[str], where: str) -> dict[str, int]:
             )
         if places:
             found[part] = places[0]
-    lacking = [COLUMNS[part][0] for part in NEEDED if part not in found]
+    lacking = [name for part, name in NEEDED.items() if part not in found]
     if lacking:
         raise UsageError(
             f"{where}: no column {', '.join(lacking)}; a profile has Op Name, OP Type, Task Duration(us), Block Dim, Input "

@@ -67,7 +67,10 @@ def read_rows(path: str | Path, product: Product) -> tuple[list[MeasuredRow], li
 def is_table(path: str | Path) -> bool:
     """Whether the first line names the columns of our own tables."""
     first = read_whole(path, LARGEST_FILE, "a profile").split(b"\n", 1)[0].decode("utf-8-sig", "replace")
-    names = next(csv.reader([first[:10_000]]), [])
+    try:
+        names = next(csv.reader([first[:10_000]]), [])
+    except csv.Error:  # neither; the reader of profiles says what is wrong
+        return False
     return {"id", "op", "tiling", "measured"} <= {n.strip() for n in names} and len(names) == len(COLUMNS)
 
 

@@ -71,6 +71,16 @@ def test_json_has_all_of_it_and_nothing_else_is_printed(table, capsys):
     assert not data["left_out"]
 
 
+def test_kernels_that_nothing_predicts_are_told_apart_from_those_left_out_for_the_check(table, capsys):
+    path = table()
+    with open(path, "a", newline="") as file:
+        usual = dict.fromkeys(COLUMNS, "") | {"product": PRODUCT, "op": "foo", "group": "moves", "unit": "us"}
+        row = {"id": "f", "shapes": 1, "measured": 5, "fitted": "no", "trust": "B", "source": "my board"}
+        csv.DictWriter(file, COLUMNS).writerow(usual | row)
+    assert status_of(["calibrate", path]) == 0
+    assert "\nunused  foo, 1 launch: nothing predicts it\n" in capsys.readouterr().out
+
+
 def test_a_file_is_not_replaced_unless_asked(table, tmp_path, capsys):
     target = tmp_path / "mine.toml"
     target.write_text("precious")

@@ -90,6 +90,12 @@ def test_what_is_in_l2_is_chosen_told_and_repeated(ascendtile, refused, tmp_path
     assert "--l2 dy=warm,x_ptr=cold" in repeat_command(load_run(kept))
     page = " ".join(ascendtile(*run, "--l2", "cold").out.split())
     assert "l2 empty at the start (cold); at the end" in page
+    for given, words in (
+        ("*=cold", "l2 empty at the start (cold); at the end"),
+        ("dy=warm,*=cold", "l2 dy=warm, the others cold; at the end"),
+        ("dy=warm,*=loop", "l2 dy=warm, the others as the same run left them; at the end"),
+    ):
+        assert words in " ".join(ascendtile(*run, "--l2", given).out.split())
     for wrong in ("hot", "x=hot", "x=warm,", "x=warm,x=cold", "=warm"):
         assert "is not one of loop, cold, warm, or by tensor argument" in refused(*run, "--l2", wrong)
     assert "has no tensor argument 'q'" in refused(*run, "--l2", "q=warm")

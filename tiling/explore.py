@@ -157,6 +157,7 @@ def _operator(
     op = get_operator(what)
     machine, chosen = load_product(product, overrides=overrides), op.case(case)
     points = OperatorPoints(op, chosen, machine, dtype, mode, options, space)
+    points.check_l2(current_device().l2)
     settings = {"dtype": points.dtype, "cube_math_type": points.mode}
     problem = OperatorProblem(
         op=op.name,

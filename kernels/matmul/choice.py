@@ -94,20 +94,31 @@ class RoughCount:
         """Tiles with which an operand stays in L1 beside the copies of the other one."""
         part = -(-self.k // parts)
         for m, n in self._blocks():
-            stays, comes = (m, n) if keep == "a" else (n, m)
-            depth = min(self.depth(comes, stays * up(part, FRACTAL) * self.size), up(part, FRACTAL))
-            held, other = kept_bytes(stays, comes, part, depth, self.size)
-            fits = held + self.knobs["buffers"] * other <= self.l1 and pieces(part, depth) <= MOST_PIECES
-            if fits:
+            taken, depth = self._needs(m, n, keep, part)
+            if taken <= self.l1 and pieces(part, depth) <= MOST_PIECES:
                 yield ChosenTile(m, n, depth, keep)
 
+    def _needs(self, m: int, n: int, keep: str, part: int) -> tuple[int, int]:
+        """Bytes of L1 for what stays and the copies of a tile of the other operand, and the depth of that tile."""
+        stays, comes = (m, n) if keep == "a" else (n, m)
+        depth = min(self.depth(comes, stays * up(part, FRACTAL) * self.size), up(part, FRACTAL))
+        held, other = kept_bytes(stays, comes, part, depth, self.size)
+        return int(held + self.knobs["buffers"] * other), depth
+
     def _no_room(self, keep: str, parts: int) -> UsageError:
-        edge = min(x["ab".index(keep)] for x in self._blocks())
-        part = -(-self.k // parts)
+        """Says what is wrong with the tile that needs the least of L1."""
+        part, copies = -(-self.k // parts), self.knobs["buffers"]
+        taken, depth = min(self._needs(m, n, keep, part) for m, n in self._blocks())
+        if taken > self.l1:
+            return UsageError(
+                f"matmul: keep={keep}: {keep} for sums of {part} terms and {copies} copies of a tile of the other operand "
+                f"take {taken} bytes at least, and L1 of {self.product.name} has {self.l1} for them: split the sum "
+                "(split_k), take a smaller block, or keep=none"
+            )
         return UsageError(
-            f"matmul: keep={keep}: {edge} x {part} elements of {keep} take {edge * part * self.size} bytes, and L1 of "
-            f"{self.product.name} has {self.l1} for them and {self.knobs['buffers']} copies of a tile of the other "
-            f"operand, in at most {MOST_PIECES} pieces: split the sum (split_k), take a smaller block, or keep=none"
+            f"matmul: keep={keep}: sums of {part} terms in tiles of {depth} are {pieces(part, depth)} pieces, and "
+            f"{keep} stays in L1 in {MOST_PIECES} pieces at most: take a larger block_k, split the sum (split_k), or "
+            "keep=none"
         )
 
     def _cycles(self, m: int, n: int, loaded: int) -> float:

@@ -13,7 +13,6 @@ from ...simulator.call import Call
 from ...simulator.device import ASCENDC, CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.interpreter.tensors import Tensor as MemoryTensor
 from ...simulator.l2.chain import Chain, again_and_again
 from ...simulator.l2.state import check_names
 from ...simulator.launch import compute, fit, place, timed
@@ -33,7 +32,7 @@ from ..operator.tensors import Arrays, Sizes, Tensor, dtype_name, dtype_of
 from .advice import Advice, changes
 from .fitting import plan_that_fits
 from .given_outputs import check_apart, direct, kept_inputs, read_outputs, write_back
-from .launching import call_of
+from .launching import call_of, tensor_names
 from .problem import OpInputs, problem_of_case, problem_of_inputs, require_memory
 from .strided_copies import copy_step
 
@@ -290,9 +289,7 @@ def _launch(op: str, steps: tuple[Step, ...], machine: Device, progress: Progres
         place(call_of(step))
     before, total = 0, sum(step.grid for step in steps)
     calls = [call_of(step) for step in steps]
-    check_names(
-        machine.l2, [n for x in calls for n, t in x.arguments.items() if isinstance(t, MemoryTensor)], op
-    )
+    check_names(machine.l2, tensor_names(calls), op)
     with again_and_again(calls) as chain:
         for step in steps:
             launch, computed, seconds = _timed(call_of(step), machine, chain)

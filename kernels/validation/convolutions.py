@@ -16,7 +16,7 @@ from ...simulator.products import load_product
 from ..convolution.forward import convolution
 from ..convolution.op import convolution_backward
 from .registry import Prediction, predicts
-from .settings import BYTES, NAMES, Settings, dtypes_of, note_of, roofline_us
+from .settings import BYTES, NAMES, Settings, dtypes_of, note_of, roofline_us, tensor
 from .table import Row
 
 CUBE_KERNELS = ("image_windows", "image_tiles", "weight_tiles")
@@ -72,7 +72,14 @@ def _sizes(row: Row) -> Sizes:
         raise UsageError(
             f"{row.id}: shapes must be {' x '.join(Sizes._fields)}, {len(Sizes._fields)} numbers; got {row.shapes!r}"
         )
-    return Sizes(*numbers)
+    found = Sizes(*numbers)
+    if not (min(found[:6]) and 1 <= found.taps <= found.size + 2 * found.padding):
+        raise UsageError(
+            f"{row.id}: the kernel of {found.taps} must not be larger than the padded image of "
+            f"{found.size} + 2 * {found.padding} = {found.size + 2 * found.padding}, and no size but the padding is 0; "
+            f"got {row.shapes} ({' x '.join(Sizes._fields)})"
+        )
+    return found
 
 
 def _best(row: Row, s: Sizes, done: Sizes, what: str) -> Prediction:
@@ -97,9 +104,9 @@ def _best(row: Row, s: Sizes, done: Sizes, what: str) -> Prediction:
 
 def _time(row: Row, s: Sizes, what: str, knobs: dict[str, Any]) -> float:
     settings, kind = Settings(row), NAMES[dtypes_of(row)[0][0]]
-    dy = sim.shape((s.n, s.c_out, s.out, s.out), kind)
-    x = sim.shape((s.n, s.c_in, s.size, s.size), kind)
-    weight = sim.shape((s.c_out, s.c_in, s.taps, s.taps), kind)
+    dy = tensor(kind, s.n, s.c_out, s.out, s.out)
+    x = tensor(kind, s.n, s.c_in, s.size, s.size)
+    weight = tensor(kind, s.c_out, s.c_in, s.taps, s.taps)
     same: dict[str, Any] = {
         "stride": s.stride,
         "padding": s.padding,
@@ -125,5 +132,5 @@ def _forward_of(row: Row, x: Any, weight: Any, channels: int, same: dict[str, An
     """With a bias, where there is a table for it: so positions are the rows of the product."""
     if load_product(row.product).core_model != "split":
         return convolution(x, weight, **same)
-    bias = sim.shape((channels,), "float32")
+    bias = tensor("fp32", channels)
     return convolution(x, weight, bias, **{**same, "tiling": {**same["tiling"], "bias": "table"}})

@@ -13,6 +13,7 @@ from ascendtile.simulator.products import Product
 from ascendtile.simulator.record.run import Launch
 
 from .accuracy.intervals import Basis, basis_of
+from .memory import in_memory_of
 from .table import Row
 
 TOPICS: tuple[str, ...] = (
@@ -93,7 +94,7 @@ def predict(row: Row, product: Product | None = None) -> Prediction:
             f"{row.id}: nothing predicts the op {row.op!r}; there are {', '.join(sorted(known)) or 'none'}"
         )
     launches: list[Launch] = []
-    with watch_times(launches.append):
+    with watch_times(launches.append), in_memory_of(row):
         found = known[row.op](row)
     if not (math.isfinite(found.value) and found.value > 0):
         raise UsageError(f"{row.id}: the prediction of {row.op} is {found.value}, not a number above 0")

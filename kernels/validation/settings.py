@@ -13,6 +13,7 @@ from ascendtile.simulator.record.run import Run
 from ascendtile.simulator.timing.engine.machine import start_cycles
 
 from .choices import keep, kept
+from .memory import check_fits
 from .registry import NO_TILING
 from .table import Row
 
@@ -119,8 +120,10 @@ def shape_of(row: Row) -> tuple[int, ...]:
 
 
 def tensor(dtype: str, *sizes: int) -> Shape:
-    """A tensor without data."""
-    return shape(sizes, NAMES.get(dtype, dtype))
+    """A tensor without data. Raises UsageError if the memory of the row's product cannot hold it."""
+    found = shape(sizes, NAMES.get(dtype, dtype))
+    check_fits(sizes, found.dtype.itemsize)
+    return found
 
 
 def measured_time(row: Row, run: Run) -> float:

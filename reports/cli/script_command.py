@@ -146,6 +146,7 @@ def _show(asked: SimpleNamespace, found: Collector, outcome: ScriptOutcome) -> N
     if asked.out:
         for number, group in enumerate(found.by_time, 1):
             group.dearest.save(os.path.join(asked.out, f"{number:03}-{group.kernel}.run"))
+    _note_unknown(asked.l2, found)
     if asked.as_json:
         show_json(script_json(asked.script, outcome, found, asked.save))
         return
@@ -157,6 +158,16 @@ def _show(asked: SimpleNamespace, found: Collector, outcome: ScriptOutcome) -> N
 
         show(Text("\nthe launch that took longest\n"))
         show(run_report(dearest, asked.save))
+
+
+def _note_unknown(l2: Any, found: Collector) -> None:
+    """Names of `--l2` that no launch of the script had are most likely mistyped."""
+    from ...simulator.l2.state import unknown
+    from ..terminal.console import note
+
+    for name in unknown(l2, found.tensors) if found.count else ():
+        known = ", ".join(sorted({n.removesuffix("_ptr") for n in found.tensors})) or "none"
+        note(f"--l2 {name}=... changed nothing: no launch has a tensor argument {name!r}; they have {known}")
 
 
 # ---- which of the two ----

@@ -105,8 +105,13 @@ def ends_of(tensors: Mapping[str, Any], directions: Mapping[str, str], room: int
 
 def check_names(l2: Any, names: Iterable[str], what: str) -> None:
     """Raise `UsageError` for a tensor that `l2` names and `what` does not have."""
-    if isinstance(l2, Mapping):
-        known = sorted({n.removesuffix("_ptr") for n in names})
-        for name in l2:
-            if name != "*" and name.removesuffix("_ptr") not in known:
-                raise UsageError(f"l2: {what} has no tensor argument {name!r}; it has {', '.join(known)}")
+    known = {n.removesuffix("_ptr") for n in names}
+    for name in unknown(l2, known):
+        raise UsageError(f"l2: {what} has no tensor argument {name!r}; it has {', '.join(sorted(known))}")
+
+
+def unknown(l2: Any, names: Iterable[str]) -> list[str]:
+    """Tensors that `l2` names and that are not among these."""
+    known = {n.removesuffix("_ptr") for n in names}
+    asked = l2 if isinstance(l2, Mapping) else ()
+    return [n for n in asked if n != "*" and n.removesuffix("_ptr") not in known]

@@ -265,11 +265,20 @@ def test_an_operand_that_stays_saves_what_its_loads_take():
 def test_an_operand_that_does_not_fit_is_refused_with_both_numbers(keep):
     sizes = {"m": 512, "n": 512, "k": 8192}
     with pytest.raises(
-        UsageError, match=f"keep={keep}: 64 x 8192 elements of {keep} take 1048576 bytes.*520192"
+        UsageError,
+        match=f"keep={keep}: {keep} for sums of 8192 terms .* take 1179648 bytes at least.* has 520192",
     ):
         kept(sizes, keep)
-    with pytest.raises(UsageError, match="16 pieces"):
+    with pytest.raises(UsageError, match=r"1024 terms in tiles of 32 are 32 pieces, .* 16 pieces at most"):
         kept({**sizes, "k": 1024}, keep, block_k=32)
+
+
+@pytest.mark.parametrize("keep", ["a", "b"])
+def test_an_operand_stays_in_as_many_pieces_as_the_refusal_says(keep):
+    sizes = {"m": 300, "n": 520, "k": 256}
+    assert kept(sizes, keep, block_k=16).time_us > 0
+    with pytest.raises(UsageError, match=r"260 terms in tiles of 16 are 17 pieces, .* 16 pieces at most"):
+        kept({**sizes, "k": 260}, keep, block_k=16)
 
 
 @given(

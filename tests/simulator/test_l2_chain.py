@@ -136,6 +136,16 @@ def test_each_launch_is_as_the_user_says_also_in_a_chain():
             assert read_from_memory(x, y) == pytest.approx(2 * N, rel=0.01)
 
 
+@pytest.mark.parametrize("word", ["cold", "warm"])
+def test_what_is_found_cold_or_warm_is_not_still_to_be_written(word):
+    """What the launch before left of it does not count beside what this one writes."""
+    x, y = arrays(2)
+    with sim.chain(cold=True):
+        once = copied(x, y).l2_left_bytes
+        with sim.device(l2={"y": word}):
+            assert copied(x, y).l2_left_bytes == once
+
+
 def test_an_explained_launch_leaves_what_it_would_without():
     x, y, z = arrays(3)
     with sim.chain():

@@ -199,6 +199,14 @@ def test_rows_that_cannot_be_used_are_told_with_the_reason(table):
     assert any("cores=<whole number>" in x.reason for x in found.left_out)
 
 
+def test_rows_that_are_too_few_because_of_a_limit_name_the_limit(table):
+    rows = [{"id": f"m{n}", "shapes": n, "tiling": "cores=40 block=8192", "measured": 9} for n in SMALL]
+    with pytest.raises(UsageError, match=r"that --most-rows keeps .4 are left. .* a larger --most-rows"):
+        ascendtile.calibrate(table(rows), PRODUCT, most_rows=1)
+    with pytest.raises(UsageError, match=r"of this file can be predicted.* give a longer profile"):
+        ascendtile.calibrate(table(rows[:3]), PRODUCT)
+
+
 values = st.floats(0.5, 2.0)
 
 

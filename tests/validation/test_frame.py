@@ -22,6 +22,7 @@ from ascendtile.kernels.validation import (
 from ascendtile.kernels.validation.accuracy.statistics import spearman
 from ascendtile.kernels.validation.table import COLUMNS
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
+from ascendtile.simulator.products import load_product
 
 GOOD = {
     "id": "a", "product": "ascend910b1", "op": "test twice", "group": "g", "shapes": "4", "dtypes": "fp16",
@@ -254,3 +255,28 @@ def test_rank_correlation_shares_ranks_and_says_nothing_of_constants_or_mixed_un
     assert spearman([1, 1], [1, 2]) is None
     assert summarise([1, 2], [1, 2], [None, None], ["us", "GiB/s"]).spearman is None
     assert summarise([], [], [], []).median_abs_error is None
+
+
+HUGE = [
+    ("matmul", "99999999999x4096x4096", "fp16,fp16->fp16"),
+    ("muls", "99999999999999", "fp16->fp16"),
+    ("conv2d", "9x9999999x9999999x64x3x1x1", "fp16"),
+    ("rmsnorm_grad", "99999999x99999999", "fp16"),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "dtypes"), HUGE)
+def test_a_tensor_that_memory_cannot_hold_is_refused_at_once(table, op, shapes, dtypes):
+    size = load_product("ascend910b1").integer("memory.size")
+    rows = read_table(table({"op": op, "shapes": shapes, "dtypes": dtypes, "tiling": "cores=20"}))
+    with pytest.raises(
+        UsageError, match=f"a: {op} of {shapes} has a tensor of .*memory of ascend910b1 has {size}"
+    ):
+        validate(rows)
+
+
+@pytest.mark.parametrize("op", ["conv2d", "conv2d_backward_input", "conv2d_backward_filter"])
+def test_a_convolution_whose_kernel_is_larger_than_its_image_is_refused_by_its_row(table, op):
+    rows = read_table(table({"op": op, "shapes": "1x3x64x4x7x2x0", "tiling": "cores=20"}))
+    with pytest.raises(UsageError, match="a: the kernel of 7 must not be larger than the padded image of 4"):
+        validate(rows)

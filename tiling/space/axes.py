@@ -16,12 +16,14 @@ import numpy as np
 from ...kernels.bounds.vector import outputs_us
 from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import AUTO, Parameter
-from ...kernels.operator.plan import PlanContext
+from ...kernels.operator.plan import Plan, PlanContext
 from ...kernels.operator.tensors import Tensors
 from ...kernels.running.fitting import plan_that_fits
+from ...kernels.running.launching import call_of, tensor_names
 from ...kernels.running.problem import OpInputs, problem_of_case
 from ...simulator.device import CUBE_MATH_TYPES, device
-from ...simulator.errors import RefusedError, UsageError
+from ...simulator.errors import BufferOverflowError, RefusedError, UsageError
+from ...simulator.l2.state import check_names
 from ...simulator.products import Product
 from .space import Columns, Point, Rule, Space, powers_of_two
 
@@ -92,8 +94,32 @@ class OperatorPoints:
 
     def _used(self, problem: OpInputs, knobs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The knobs as really used."""
+        return self._planned(problem, knobs).tiling
+
+    def _planned(self, problem: OpInputs, knobs: Mapping[str, Any]) -> Plan:
         bench, asked = PlanContext(self.machine, False), self.op.read_tiling(knobs)
-        return plan_that_fits(self.op, problem.tensors, problem.options, asked, bench).tiling
+        return plan_that_fits(self.op, problem.tensors, problem.options, asked, bench)
+
+    def check_l2(self, l2: Any) -> None:
+        """Raise `UsageError` for a tensor that `l2` names and no launch has: with the operator's own choice, or with another
+        word of one knob."""
+        if not isinstance(l2, Mapping):
+            return
+        words = ({n: x} for n, values in self.space.axes.items() for x in values if isinstance(x, str))
+        changes = [{}, *(x for x in words if not x.keys() & set(SETTINGS))]
+        found = [n for pair in self.problems for x in changes for n in self._tensors_with(pair, x)]
+        if found:
+            check_names(l2, found, self.op.name)
+
+    def _tensors_with(self, pair: Pair, change: Mapping[str, Any]) -> list[str]:
+        """Names of the tensors of its launches; none where they do not fit or are refused."""
+        knobs = {n: values[0] for n, values in self.asked.items() if len(values) == 1 and n not in SETTINGS}
+        with device(self.machine, values=False, cube_math_type=pair[1]):
+            try:
+                plan = self._planned(self.problems[pair], {**knobs, **change})
+                return tensor_names(call_of(step) for step in plan.steps)
+            except (UsageError, RefusedError, BufferOverflowError):
+                return []
 
     def bounds(self, space: Space, numbers: np.ndarray) -> np.ndarray:
         """Least time in us of each point: the operator's own closed form, else that of writing its outputs."""

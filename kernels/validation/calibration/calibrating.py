@@ -73,7 +73,7 @@ def calibrate(
             before, failed = predictable([r.row for r in rows], times, progress)
             used = [r for r in rows if r.row.id in before]
             left_out = [*left_out, *_failures(rows, failed)]
-            fitted, checked = _split(used, leave_out, seed, left_out)
+            fitted, checked = _split(used, leave_out, seed, left_out, capped)
             found = _Fitting(start, fitted, times, progress).run()
         after = dict(zip((r.row.id for r in used), found.times_of(used), strict=True))
     return Calibration(
@@ -96,11 +96,11 @@ def calibrate(
 
 
 def _split(
-    rows: Sequence[MeasuredRow], part: float, seed: int, left_out: Sequence[NotUsed]
+    rows: Sequence[MeasuredRow], part: float, seed: int, left_out: Sequence[NotUsed], capped: int
 ) -> tuple[list[MeasuredRow], list[MeasuredRow]]:
     """As `split`, whose error says what most of the file is not used for."""
     try:
-        return split(rows, part, seed)
+        return split(rows, part, seed, capped)
     except UsageError as error:
         reasons = "; ".join(f"{x.type}: {x.reason}" for x in left_out[:MOST_REASONS])
         raise UsageError(f"{error}{f'. Not used are {reasons}' if reasons else ''}") from None

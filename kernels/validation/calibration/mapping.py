@@ -61,6 +61,8 @@ def call_of(task: ProfiledTask) -> OpCall:
         raise Unmapped("no duration")
     if not task.inputs and not task.outputs:
         raise Unmapped("no shapes in the profile")
+    if task.odd:
+        raise Unmapped(task.odd)
     if any(x.shape is None for x in (*task.inputs, *task.outputs)):
         raise Unmapped("a shape is not known (-1)")
     if task.blocks is None:

@@ -74,7 +74,9 @@ class ProfiledTensor:
 
 @dataclass(frozen=True)
 class ProfiledTask:
-    """One launch. line: of the file. core: AI_CORE, AI_VECTOR_CORE, MIX_AIC, AI_CPU ...; blocks: None where nobody says."""
+    """One launch. line: of the file. core: AI_CORE, AI_VECTOR_CORE, MIX_AIC, AI_CPU ...; blocks: None where nobody says.
+    odd: what is wrong with its cells, so that nothing can be told of it; "" if nothing is.
+    """
 
     line: int
     name: str
@@ -84,6 +86,7 @@ class ProfiledTask:
     blocks: int | None
     inputs: tuple[ProfiledTensor, ...]
     outputs: tuple[ProfiledTensor, ...]
+    odd: str = ""
 
 
 def read_profile(path: str | Path) -> tuple[ProfiledTask, ...]:
@@ -169,7 +172,17 @@ def _task(parts: dict[str, str], line: int, where: str, unit: float) -> Profiled
         blocks=_blocks(parts.get("blocks", ""), where),
         inputs=_operands(parts, "inputs", "input", where),
         outputs=_operands(parts, "outputs", "output", where),
+        odd=_more_types(parts, "inputs", "input") or _more_types(parts, "outputs", "output"),
     )
+
+
+def _more_types(parts: Mapping[str, str], shapes: str, kind: str) -> str:
+    """What to say of a task with more types than shapes, so that nobody knows which belongs to which; "" of others."""
+    text, types = _unquoted(parts.get(shapes, "")), _listed(parts.get(f"{kind}_types", ""))
+    count = text.count(";") + 1
+    if text.lower() in ABSENT or not any(types[count:]):
+        return ""
+    return f"{count} {kind} shapes and {len(types)} {kind} data types"
 
 
 def _duration(cell: str, where: str) -> float:

@@ -155,17 +155,23 @@ def dearest(rows: Sequence[MeasuredRow], most: int) -> tuple[list[MeasuredRow], 
     return list(rows[:most]), max(0, len(rows) - most)
 
 
-def split(rows: Sequence[MeasuredRow], part: float, seed: int) -> tuple[list[MeasuredRow], list[MeasuredRow]]:
+def split(
+    rows: Sequence[MeasuredRow], part: float, seed: int, capped: int = 0
+) -> tuple[list[MeasuredRow], list[MeasuredRow]]:
     """Rows that are fitted, and those that are left out: about that part of the kernels, drawn with the seed.
+
+    capped: how many rows `dearest` has left, for the message.
 
     Raises UsageError where either would be too few to say anything.
     """
     kernels = sorted({r.kernel for r in rows})
     count = max(1, round(part * len(kernels))) if part and kernels else 0
     if len(kernels) - count < LEAST_KERNELS:
+        way = "larger --most-rows" if capped else "longer profile"
+        used = f"of the rows that --most-rows keeps ({capped} are left)" if capped else "of this file"
         raise UsageError(
-            f"{len(kernels)} different kernels (op and shape) of this file can be predicted; {LEAST_KERNELS} or more have "
-            f"to stay when {part:.0%} are left out for the check: give a longer profile, or a smaller --leave-out"
+            f"{len(kernels)} different kernels (op and shape) {used} can be predicted; {LEAST_KERNELS} or more have "
+            f"to stay when {part:.0%} are left out for the check: give a {way}, or a smaller --leave-out"
         )
     order = np.random.default_rng(seed).permutation(len(kernels))
     out = {kernels[k] for k in order[:count]}

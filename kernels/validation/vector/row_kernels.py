@@ -212,7 +212,7 @@ def _by_rows(row: Row, moved: int, most: int, kernel: JitFunction, *arguments: A
 def _rms_norm_grad(row: Row) -> Prediction:
     """The operator with the vendor's tiling; filling dgamma with zeros before is a launch of its own and not counted."""
     s, (m, n), kind = Settings(row), shape_of(row), NAMES[dtypes_of(row)[0][0]]
-    tensors = [sim.shape(x, t) for x, t in (((m, n), kind), ((m, n), kind), ((m,), "float32"), ((n,), kind))]
+    tensors = [tensor(t, *x) for x, t in (((m, n), kind), ((m, n), kind), ((m,), "float32"), ((n,), kind))]
     with sim.device(**s.device_options()):
         found = rms_norm_grad(*tensors, tiling={"strategy": "vendor"}, values=False)
     run = found.run

@@ -18,8 +18,8 @@ def l2_of(capacity: int, arguments: Mapping[str, Any], directions: Mapping[str, 
     for n, x in tensors.items():
         by_word[word_of(l2, n)].append(x)
     if isinstance(l2, L2State):
-        known = {n: x for n, x in tensors.items() if l2.word(n) not in (COLD, WARM)}
-        return FirstTouch(capacity, by_word[WARM], l2.changed, _runs(l2.held, known))
+        held = [x for x in l2.held if not x.name or l2.word(x.name) not in (COLD, WARM)]
+        return FirstTouch(capacity, by_word[WARM], l2.changed, _runs(held, tensors))
     lines = sum(lines_of(x) for x in tensors.values())
     if not by_word[COLD] and lines <= capacity // LINE_BYTES:  # a loop finds all that it touches
         return FirstTouch(capacity, tensors.values())

@@ -39,12 +39,13 @@ class Collector:
     """All launches of a script, by group; `tell` is what `watch` is given.
 
     processes: how many others than the script's own launched kernels; unread_processes: those that ended while they wrote a
-    launch down, which is lacking.
+    launch down, which is lacking. tensors: names of the tensor arguments of all launches.
     """
 
     groups: dict[Any, LaunchGroup] = field(default_factory=dict)
     processes: int = 0
     unread_processes: int = 0
+    tensors: set[str] = field(default_factory=set)
 
     def tell(self, run: Run) -> Any:
         """Add a launch; gives the key of its row."""
@@ -52,6 +53,7 @@ class Collector:
 
     def add(self, key: Any, run: Run, time_us: float, cycles: float) -> Any:
         """Add a launch that took `time_us` to the row `key`; `run` is it, or one like it that took at least as long."""
+        self.tensors.update(_tensors_of(run))
         if key not in self.groups and len(self.groups) >= MOST_GROUPS:
             key = ("various", run.name)
         if key not in self.groups:
@@ -94,5 +96,10 @@ def key_of(run: Run) -> tuple[Any, ...]:
     launch = run.launches[0] if run.launches else None
     grid = launch.grid if launch else None
     constants = tuple((n, repr(x)) for n, x in run.tiling.items())
-    kinds = tuple((n, text.partition("[")[0]) for n, text in run.inputs.items() if text.endswith("]"))
+    kinds = tuple((n, run.inputs[n].partition("[")[0]) for n in _tensors_of(run))
     return ("alike", run.name, launch.compiler if launch else "", grid, constants, kinds)
+
+
+def _tensors_of(run: Run) -> list[str]:
+    """Names of its tensor arguments, in order."""
+    return [n for n, text in run.inputs.items() if text.endswith("]")]

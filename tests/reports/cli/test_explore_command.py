@@ -292,3 +292,10 @@ def test_a_budget_of_time_counts_from_the_start_of_the_command(monkeypatch):
     assert status_of(["explore", "matmul", "--case", "tiny", "--budget", "40s"]) == 130
     assert before <= asked["began"] <= time.perf_counter()
     assert asked["seconds"] == 40
+
+
+@pytest.mark.parametrize("form", [(), ("--cases", "tiny"), ("--what-if", "buffers.ub=128KiB")], ids=str)
+def test_a_tensor_in_l2_that_the_operator_does_not_have_is_refused(refused, form):
+    case = () if "--cases" in form else ("--case", "tiny")
+    message = refused("explore", "rms_norm_grad", *case, *form, "--l2", "q=cold")
+    assert "rms_norm_grad has no tensor argument 'q'; it has dgamma, dx" in message

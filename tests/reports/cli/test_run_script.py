@@ -214,3 +214,10 @@ def test_explain_without_time_is_refused(run):
     status, out, err = run("launch()", options=("--explain", "--no-time"))
     assert (status, out) == (2, "")
     assert "--explain times launches again, which --no-time leaves out" in err
+
+
+def test_a_tensor_in_l2_that_no_launch_has_is_told_at_the_end(run):
+    told = "no launch has a tensor argument 'foo'; they have out, x"
+    status, out, err = run("launch()", options=("--l2", "foo=warm,x=cold"))
+    assert (status, told in err, told in out, "'x'" in err) == (0, True, False, False)
+    assert run("launch()", options=("--l2", "x=cold,*=warm"))[2] == ""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from importlib import import_module
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.observers import watch_times
-from ascendtile.simulator.products import Product
+from ascendtile.simulator.products import Product, load_product
 from ascendtile.simulator.record.run import Launch
 
 from .accuracy.intervals import Basis, basis_of
-from .memory import in_memory_of
 from .table import Row
 
 TOPICS: tuple[str, ...] = (
@@ -101,3 +102,32 @@ def predict(row: Row, product: Product | None = None) -> Prediction:
     given = NO_TILING not in found.note
     basis = basis_of(found.value, launches, given) if row.unit == TIME else None
     return found if basis is None else replace(found, interval=basis.around(found.value), basis=basis)
+
+
+# ---- no tensor that memory cannot hold: sizes like that would run for hours ----
+
+_row: ContextVar[Row | None] = ContextVar("row", default=None)
+
+
+@contextmanager
+def in_memory_of(row: Row) -> Iterator[None]:
+    """Inside, `check_fits` is about the product of that row."""
+    token = _row.set(row)
+    try:
+        yield
+    finally:
+        _row.reset(token)
+
+
+def check_fits(sizes: Sequence[int], itemsize: int) -> None:
+    """Raise UsageError if a tensor of these sizes, of elements of so many bytes, is larger than the product's memory."""
+    row = _row.get()
+    if row is None:
+        return
+    product, taken = load_product(row.product), math.prod(sizes) * itemsize
+    room = product.integer("memory.size")
+    if taken > room:
+        raise UsageError(
+            f"{row.id}: {row.op} of {row.shapes} has a tensor of {' x '.join(map(str, sizes))} elements, {taken} bytes; "
+            f"the memory of {product.name} has {room}: give smaller sizes"
+        )

@@ -13,8 +13,7 @@ from ascendtile.simulator.record.run import Run
 from ascendtile.simulator.timing.engine.machine import start_cycles
 
 from .choices import keep, kept
-from .memory import check_fits
-from .registry import NO_TILING
+from .registry import NO_TILING, check_fits
 from .table import Row
 
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}

@@ -38,6 +38,11 @@ class Call:
         return self.kernel.program(self.types, self.constants)
 
     @property
+    def tensors(self) -> dict[str, Tensor]:
+        """Arguments that lie in global memory, by name."""
+        return {n: x for n, x in self.arguments.items() if isinstance(x, Tensor)}
+
+    @property
     def named_constants(self) -> dict[str, bool | int | float | str]:
         """The compile-time numbers and strings of the launch, as its record shows them.
 

@@ -20,7 +20,7 @@ from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
-from .interpreter.tensors import Tensor, tensor_argument
+from .interpreter.tensors import tensor_argument
 from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.types import PointerType
@@ -45,7 +45,7 @@ MAX_PROGRAMS = 65_535 * 65_536
 def launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Values (tensors are written in place) and time of one launch on the current device."""
     call = prepare(kernel, grid, args, kwargs)
-    without = [n for n, x in call.arguments.items() if isinstance(x, Tensor) and x.window is None]
+    without = [n for n, x in call.tensors.items() if x.window is None]
     if call.device.values and without:
         raise UsageError(
             f"{kernel.name}: {without[0]!r} is a shape without data; use {kernel.name}.time(...) for time only"
@@ -66,8 +66,7 @@ def time_launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs
 def _check_l2(call: Call) -> None:
     """A launch on its own has the tensors that `l2` names; one of a script or a chain need not have all."""
     if current_chain() is None and not is_quiet():
-        tensors = [n for n, x in call.arguments.items() if isinstance(x, Tensor)]
-        check_names(call.device.l2, tensors, call.kernel.name)
+        check_names(call.device.l2, list(call.tensors), call.kernel.name)
 
 
 def _with_mode_warning(call: Call) -> Call:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ...simulator.call import Call
 from ...simulator.device import ASCENDC, Device, current_device, device
-from ...simulator.interpreter.tensors import Tensor
 from ...simulator.l2.chain import Chain, again_and_again
 from ...simulator.launch import estimated, place, prepare, timed
 from ...simulator.record.later import whole
@@ -31,7 +30,7 @@ def call_of(step: Step) -> Call:
 
 def tensor_names(calls: Iterable[Call]) -> list[str]:
     """What `l2` may name of launches that belong together."""
-    return [n for call in calls for n, x in call.arguments.items() if isinstance(x, Tensor)]
+    return [n for call in calls for n in call.tensors]
 
 
 def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:

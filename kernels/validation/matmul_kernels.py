@@ -37,25 +37,17 @@ def load_fractals(ptr, top, left, bottom, right, rows, R: tl.constexpr, C: tl.co
 
 
 @sim.jit
-def operand_a(ptr, top, k, bottom, stop, M, K, BM: tl.constexpr, BK: tl.constexpr, HOW: tl.constexpr):
-    """A tile of a, up to row `bottom` and column `stop`."""
-    if HOW[0] == FRACTALS:
-        return load_fractals(ptr, top, k, bottom, stop, M, BM, BK, HOW[2])
-    if HOW[0] == FRACTALS_TRANSPOSED:
-        return tl.trans(load_fractals(ptr, k, top, stop, bottom, K, BK, BM, HOW[2]))
-    rows, deep = top + tl.arange(0, BM), k + tl.arange(0, BK)
-    return load_operand(ptr, rows, deep, bottom, stop, K, M, HOW[0] == TRANSPOSED)
-
-
-@sim.jit
-def operand_b(ptr, k, left, stop, right, N, K, BK: tl.constexpr, BN: tl.constexpr, HOW: tl.constexpr):
-    """A tile of b, up to row `stop` and column `right`."""
-    if HOW[1] == FRACTALS:
-        return load_fractals(ptr, k, left, stop, right, K, BK, BN, HOW[2])
-    if HOW[1] == FRACTALS_TRANSPOSED:
-        return tl.trans(load_fractals(ptr, left, k, right, stop, N, BN, BK, HOW[2]))
-    deep, columns = k + tl.arange(0, BK), left + tl.arange(0, BN)
-    return load_operand(ptr, deep, columns, stop, right, N, K, HOW[1] == TRANSPOSED)
+def operand(
+    ptr, top, left, bottom, right, rows, columns, R: tl.constexpr, C: tl.constexpr, LAYOUT: tl.constexpr,
+    C0: tl.constexpr,
+):  # fmt: skip
+    """A tile of R x C of a matrix of `rows` x `columns`, up to row `bottom` and column `right`."""
+    if LAYOUT == FRACTALS:
+        return load_fractals(ptr, top, left, bottom, right, rows, R, C, C0)
+    if LAYOUT == FRACTALS_TRANSPOSED:
+        return tl.trans(load_fractals(ptr, left, top, right, bottom, columns, C, R, C0))
+    row, column = top + tl.arange(0, R), left + tl.arange(0, C)
+    return load_operand(ptr, row, column, bottom, right, columns, rows, LAYOUT == TRANSPOSED)
 
 
 @sim.jit
@@ -85,8 +77,8 @@ def one_tile(
     columns of a from `start` to `stop`."""
     acc = tl.zeros((BM, BN), tl.int32 if HOW[3] else tl.float32)
     for k in range(start, stop, BK):
-        a = operand_a(a_ptr, top, k, bottom, stop, M, K, BM, BK, HOW)
-        acc = tl.dot(a, operand_b(b_ptr, k, left, stop, right, N, K, BK, BN, HOW), acc)
+        a = operand(a_ptr, top, k, bottom, stop, M, K, BM, BK, HOW[0], HOW[2])
+        acc = tl.dot(a, operand(b_ptr, k, left, stop, right, K, N, BK, BN, HOW[1], HOW[2]), acc)
     put(acc, c_ptr, s_ptr, top, left, bottom, right, N, BM, BN, HOW)
 
 
@@ -134,8 +126,8 @@ def kept_operand(a_ptr, b_ptr, top, left, k, stop, M, N, K, BM: tl.constexpr, BN
                  OF_A: tl.constexpr, HOW: tl.constexpr):  # fmt: skip
     """A tile of a at row `top`, or one of b at column `left`."""
     if OF_A:
-        return operand_a(a_ptr, top, k, M, stop, M, K, BM, BK, HOW)
-    return operand_b(b_ptr, k, left, stop, N, N, K, BK, BN, HOW)
+        return operand(a_ptr, top, k, M, stop, M, K, BM, BK, HOW[0], HOW[2])
+    return operand(b_ptr, k, left, stop, N, K, N, BK, BN, HOW[1], HOW[2])
 
 
 @sim.jit

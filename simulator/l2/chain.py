@@ -104,8 +104,7 @@ class Chain:
 
     def _spans(self, call: Call) -> dict[str, Lines]:
         """Where the tensors of a launch lie."""
-        tensors = ((n, x.whole) for n, x in call.arguments.items() if isinstance(x, Tensor))
-        return {n: self._span(x) for n, x in tensors}
+        return {n: self._span(x.whole) for n, x in call.tensors.items()}
 
     def _span(self, x: Tensor) -> Lines:
         owner, at = owner_of(x.source, x.address)
@@ -123,8 +122,8 @@ def ends_of_all(call: Call) -> tuple[InL2, ...]:
     """What a launch leaves of its tensors, by their sizes alone."""
     from ..interpreter.program_order.order import directions
 
-    tensors = {n: x for n, x in call.arguments.items() if isinstance(x, Tensor)}
-    return ends_of(tensors, directions(call.program), call.device.product.integer("l2.size") // LINE_BYTES)
+    room = call.device.product.integer("l2.size") // LINE_BYTES
+    return ends_of(call.tensors, directions(call.program), room)
 
 
 def owner_of(x: Any, address: int) -> tuple[Any, int]:

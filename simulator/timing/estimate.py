@@ -18,7 +18,6 @@ from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.state import DataDependentError
-from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
@@ -123,8 +122,7 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend], leave
 
 
 def _left(call: Call, launch: Launch, touch: FirstTouch, leaves: bool) -> Estimate:
-    tensors = {n: x for n, x in call.arguments.items() if leaves and isinstance(x, Tensor)}
-    return Estimate(launch, touch.ends(tensors))
+    return Estimate(launch, touch.ends(call.tensors) if leaves else ())
 
 
 def make_plan(call: Call) -> LoweringPlan:
@@ -165,7 +163,7 @@ def _lower(
 
 def _cache(call: Call) -> FirstTouch:
     size, ways = call.device.product.integer("l2.size"), directions(call.program)
-    return l2_of(size, call.arguments, ways, call.device.l2)
+    return l2_of(size, call.tensors, ways, call.device.l2)
 
 
 def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:

@@ -10,10 +10,8 @@ from ...l2.state import COLD, LINE_BYTES, LOOP, WARM, InL2, L2State, ends_of, li
 from .l2_cache import FirstTouch, Run
 
 
-def l2_of(capacity: int, arguments: Mapping[str, Any], directions: Mapping[str, str], l2: Any) -> FirstTouch:
-    """capacity: bytes. arguments: of the launch, tensors and others. directions: "in", "out" or "in out" of its tensors.
-    l2: as `Device.l2`."""
-    tensors = {n: x for n, x in arguments.items() if isinstance(x, Tensor)}
+def l2_of(capacity: int, tensors: Mapping[str, Tensor], directions: Mapping[str, str], l2: Any) -> FirstTouch:
+    """capacity: bytes. tensors: of the launch. directions: "in", "out" or "in out" of each. l2: as `Device.l2`."""
     by_word: dict[str, list[Tensor]] = {LOOP: [], COLD: [], WARM: [], "": []}
     for n, x in tensors.items():
         by_word[word_of(l2, n)].append(x)

@@ -35,8 +35,9 @@ from .settings import (
 from .table import Row
 
 C0 = 16
-# Turns for each row (maximum) or plane, or band of one, (gradient) and tap: the scalar cycles of maxpool-1 and maxpool_grad-1 of AlexNet
-# (0.607 of 165.4 us, 80 rows a core; 0.785 of 106.7 us, 16 planes a core; 9 taps) over those of a turn.
+# Turns for each row (maximum) or plane, or band of one, (gradient) and tap: the scalar cycles of maxpool-1 and
+# maxpool_grad-1 of AlexNet (0.607 of 165.4 us, 80 rows a core; 0.785 of 106.7 us, 16 planes a core; 9 taps) over those of
+# a turn.
 TURNS_OF_ROW, TURNS_OF_PLANE = 19, 80
 MOST_ROWS = 16
 
@@ -159,7 +160,7 @@ def _maxpool(row: Row) -> Prediction:
 
     run, rows, count = fastest(row, [r for r in range(1, MOST_ROWS) if out_h % r == 0], work)
     time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_ROW)
-    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), note_of(count, f"{rows} rows at a time"))
+    return Prediction(time, roofline_us(row, (4 * whole, 6 * y)), note_of(count, f"{rows} rows at a time"))
 
 
 @predicts("maxpool_grad")
@@ -180,7 +181,7 @@ def _maxpool_grad(row: Row) -> Prediction:
     items = s.planes * _bands(s, rows)
     time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_PLANE)
     note = "one plane at a time" if rows == out_h else f"{rows} rows of dy at a time"
-    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), note)
+    return Prediction(time, roofline_us(row, (6 * y, 4 * whole)), note)
 
 
 def _bands(s: PoolSizes, rows: int) -> int:
@@ -211,6 +212,5 @@ def _average(row: Row) -> Prediction:
         return rows_moved.time(grid, *tensors, rows, n, BLOCK=block)  # type: ignore[no-any-return]
 
     run, _, _ = fastest(row, (None,), work)
-    return Prediction(
-        measured_time(row, run), roofline_us(row, 2 * rows * n * BYTES[source]), "a row at a time"
-    )
+    one = rows * n * BYTES[source]
+    return Prediction(measured_time(row, run), roofline_us(row, (one, one)), "a row at a time")

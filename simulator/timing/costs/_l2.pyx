@@ -4,6 +4,10 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 
+cdef enum:
+    LINE_SHIFT = 7  # of the lines that clocks and rooms count, LINE_BYTES of l2/state.py
+
+
 cdef struct Access:  # one load or store; its tiles come in rows, one tile for each program
     uint32_t* stamps  # per line: twice the clock at its last touch, plus 1 if changed since; 0: never
     bint write
@@ -230,13 +234,29 @@ cdef inline void push(Level* level, int64_t lines) noexcept nogil:
     level.tail += 1
 
 
+cdef inline int64_t bytes_of(const Access* x, int64_t tile) noexcept nogil:
+    """Of the elements of a tile."""
+    cdef const int64_t* lows = x.lows + tile * x.low_step
+    cdef const int64_t* highs = x.highs + tile * x.high_step
+    cdef int64_t n = x.itemsize
+    cdef int k
+    for k in range(5):
+        n *= max(<int64_t>0, highs[k] - lows[k])
+    return n
+
+
 cdef void settle(const Access* x, Level* level, int64_t begin, int64_t end) noexcept nogil:
-    """Tiles that a store just touched: `new` becomes all of their lines if memory has to take some first."""
-    cdef int64_t tile, fresh = 0, lines = 0
+    """Tiles that a store just touched: `new` becomes all of their lines if memory has to take some first.
+
+    A store waits for as many lines as its bytes fill: where four share a line, one does not wait for all.
+    """
+    cdef int64_t tile, fresh = 0, lines = 0, size = 0
     cdef bint late
     for tile in range(begin, end):
         fresh += x.changed[tile]
         lines += x.total[tile]
+        size += bytes_of(x, tile)
+    lines = min(lines, ((size - 1) >> LINE_SHIFT) + 1)
     if fresh:
         push(level, fresh)
     while level.head < level.tail and level.queue[2 * level.head] < level.clock - level.room:

@@ -93,6 +93,17 @@ def test_stores_run_at_the_pace_of_l2_until_it_is_full():
     assert sum(full.write(y, lines_of(y, k, 100)) for k in range(0, 6400, 100)) >= 60  # of 64
 
 
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_memory_takes_as_many_bytes_whether_lines_are_stored_whole_or_in_parts(parts):
+    """Parts of lines that follow each other, as the columns of a matrix that is stored block of columns by block."""
+    cache, x, width, waited = FirstTouch(100 * LINE), tensor(400), LINE // 4 // parts, 0.0
+    for top in range(0, 400, 40):
+        for left in range(parts):
+            where = Affine(top * LINE // 4 + left * width, (LINE // 4, 1), (40, width))
+            waited += cache.write(x, AccessRegion(x, where, None, 1)) * 40 / parts
+    assert 400 - 100 - 80 <= waited <= 400 - 100
+
+
 def test_bursts_that_start_inside_of_a_line_weigh_more():
     def weight(base, pitch, columns):
         tile, x = Affine(base, (pitch, 1), (64, columns)), tensor(1 << 16)

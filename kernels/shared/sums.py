@@ -19,19 +19,38 @@ SUM_COLUMNS = 256
 
 
 @sim.jit
-def lane_sums(x):
-    """(rows, repeats, 64) fp32 -> (rows, 64): neighbouring repeats, which never lie in one group of UB's banks."""
-    if x.shape[1] > 2 and x.shape[1] % 2 == 0:
-        return lane_sums(tl.sum(tl.reshape(x, (x.shape[0], x.shape[1] // 2, 2, 64)), axis=2))
-    return tl.sum(x, axis=1)
+def lane_sums(xs):
+    """Tiles (rows, repeats, 64) fp32 -> (rows, 64): neighbouring repeats, which never lie in one group of UB's banks."""
+    found = ()
+    shape: tl.constexpr = xs[0].shape
+    if shape[1] > 2 and shape[1] % 2 == 0:
+        for i in tl.static_range(len(xs)):
+            found += (tl.sum(tl.reshape(xs[i], (shape[0], shape[1] // 2, 2, 64)), axis=2),)
+        return lane_sums(found)
+    for i in tl.static_range(len(xs)):
+        found += (tl.sum(xs[i], axis=1),)
+    return found
+
+
+@sim.jit
+def row_sums_of(xs):
+    """Tiles (rows, columns) fp32 of one shape -> (rows,): halving down to 64 lanes, then one tree; by repeats if columns are
+    no multiple. A step of all tiles comes before the next step, so that they wait less for each other's results."""
+    shape: tl.constexpr = xs[0].shape
+    tiles, found = (), ()
+    if shape[1] > 64 and shape[1] % 64 == 0:
+        for i in tl.static_range(len(xs)):
+            tiles += (tl.reshape(xs[i], (shape[0], shape[1] // 64, 64)),)
+        xs = lane_sums(tiles)
+    for i in tl.static_range(len(xs)):
+        found += (tl.sum(xs[i], axis=1),)
+    return found
 
 
 @sim.jit
 def row_sums(x):
-    """(rows, columns) fp32 -> (rows,): halving down to 64 lanes, then one tree; by repeats if columns are no multiple."""
-    if x.shape[1] > 64 and x.shape[1] % 64 == 0:
-        x = lane_sums(tl.reshape(x, (x.shape[0], x.shape[1] // 64, 64)))
-    return tl.sum(x, axis=1)
+    """`row_sums_of` one tile."""
+    return row_sums_of((x,))[0]
 
 
 @sim.jit

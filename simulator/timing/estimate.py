@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -69,7 +70,8 @@ def estimate(call: Call, leaves: bool = False) -> Estimate:
     all_at_once = True
     while True:
         try:
-            return _estimate(call, all_at_once, leaves)
+            with closing(_cache(call)) as touch:
+                return _estimate(call, touch, all_at_once, leaves)
         except NotAlikeError as e:
             call.program.one_by_one.add(e.loop)
         except (AscendtileError, OverflowError) as e:
@@ -78,11 +80,11 @@ def estimate(call: Call, leaves: bool = False) -> Estimate:
             all_at_once = False
 
 
-def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
+def _estimate(call: Call, touch: FirstTouch, all_at_once: bool, leaves: bool) -> Estimate:
     """all_at_once: whether iterations may be lowered many at once."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    numbers, touch = np.arange(total, dtype=np.int64), _cache(call)
+    numbers = np.arange(total, dtype=np.int64)
     order = flag_order(call.program, call.grid, call.arguments)
     apart = order is not None and not order.in_order
     limit = call.device.step_limit
@@ -101,12 +103,18 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend], leave
 
     values: makes the backend that computes a program, or the part of one core.
     """
+    with closing(_cache(call)) as touch:
+        return _with_values(call, touch, values, leaves)
+
+
+def _with_values(
+    call: Call, touch: FirstTouch, values: Callable[[Program], Backend], leaves: bool
+) -> Estimate:
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     how = scheduling(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
     size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
-    touch = _cache(call)
     if size < total:
         touch.guess()
     groups = []

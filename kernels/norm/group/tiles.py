@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from .... import simulator as sim
 from ....simulator import language as tl
-from ...shared.sums import row_sums
+from ...shared.sums import row_sums_of
 
 
 @sim.jit
-def plane_sums(x):
-    """(groups, D, S) fp32 -> (groups, D)."""
-    rows = row_sums(tl.reshape(x, (x.shape[0] * x.shape[1], x.shape[2])))
-    return tl.reshape(rows, (x.shape[0], x.shape[1]))
+def plane_sums(x, y):
+    """Two tiles (groups, D, S) fp32 -> (groups, D)."""
+    flat: tl.constexpr = (x.shape[0] * x.shape[1], x.shape[2])
+    rows = row_sums_of((tl.reshape(x, flat), tl.reshape(y, flat)))
+    return tl.reshape(rows[0], (x.shape[0], x.shape[1])), tl.reshape(rows[1], (x.shape[0], x.shape[1]))
 
 
 @sim.jit
@@ -73,8 +74,7 @@ def resident(
         rstd = tl.load(rstd_ptr + first + group).to(tl.float32)
         if FORM == "xhat":
             x = x - mean[:, None, None]
-        db = plane_sums(dy)
-        dg = plane_sums(dy * x)
+        db, dg = plane_sums(dy, dy * x)
         if FORM == "xhat":
             dg = dg * rstd[:, None]
         here = first // ALL // per_row * channels + channel + plane
@@ -110,8 +110,9 @@ def block_sums(
     for start in range(begin, stop, COLS):
         mask = alive[:, None] & (col < stop - start)[None, :]
         dy, x = load_pair(dy_ptr, x_ptr, at + start, tile, mask, mean, FORM)
-        db += row_sums(dy)
-        dg += row_sums(dy * x)
+        sums = row_sums_of((dy, dy * x))
+        db += sums[0]
+        dg += sums[1]
     return db, dg * rstd if FORM == "xhat" else dg
 
 

@@ -23,11 +23,12 @@ MOST_CHUNKS = 64  # of a row of kept_row: each is a piece of program of its own
 def full_row_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
     """UB bytes that full_row needs for tiles of rows x cols, at most (checked against the placement by a test).
 
-    As `kept_row_bytes` with one chunk; gamma and dgamma take the place of what the last of the tiles leaves free.
+    As `kept_row_bytes` with one chunk; gamma and dgamma take the place of what the last of the tiles leaves free. Of one row
+    s is still there when the first half of the sum over t * x is made; of several, halves of s * x take more later.
     """
     cols = up(cols, BLOCK_BYTES // itemsize)
     kept = (8 if itemsize == 2 else 0) + (3 * itemsize * copies if copies > 1 else 0)
-    return rows * cols * ((kept or 8) + 12) + 4 * cols + 128 * rows + MARGIN_BYTES
+    return rows * cols * ((kept or 8) + (14 if rows == 1 else 12)) + 4 * cols + 128 * rows + MARGIN_BYTES
 
 
 def kept_row_bytes(length: int, cols: int, rows: int, itemsize: int, copies: int) -> int:
@@ -183,76 +184,85 @@ def vendor_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
 class Costs:
     """Cycles of a core that has most rows, by a count of what the kernels do; fitted to the simulator's own times.
 
-    An operation passes over a tile in repeats of 64 elements, and one that needs its result waits `LATENCY` longer, unless
-    another chunk's operation comes between. What is loaded with one copy is hidden only in part: kept_row computes on a
-    chunk while the next ones come in.
+    Of a launch in a loop, whose tensors are in L2 if they fit, and of one on a cold L2, which counts half: a tiling is
+    chosen before anybody knows what it will find, and a loop is the usual case.
+    An operation passes over a tile in repeats of 64 elements; one that waits for another's result takes longer.
     """
 
     def __init__(self, product: Product, itemsize: int) -> None:
         self.itemsize = itemsize
         self.port = product.number("path.gm_to_ub.bytes_per_cycle")
-        self.share = (
-            product.hbm_bytes_per_cycle * product.number("memory.read_efficiency") / product.vector_cores
+        self.memory, self.l2 = (
+            rate / product.vector_cores
+            for rate in (
+                product.hbm_bytes_per_cycle * product.number("memory.read_efficiency"),
+                product.l2_bytes_per_cycle,
+            )
         )
-        self.cores, self.l2 = product.vector_cores, product.number("l2.size")
+        self.cores, self.l2_size = product.vector_cores, product.number("l2.size")
         self.again = product.number("path.gm_to_ub.l2_hit_bytes_per_cycle")
         self.start = product.number("path.gm_to_ub.fixed_cycles")
 
     def cycles(self, c: Candidate, length: int, share: int) -> float:
         """Of all iterations of the loop over rows."""
-        chunks = -(-length // c.cols)
-        repeats = c.rows * up(c.cols, 8) / REPEAT
-        size = c.rows * length * self.itemsize * 2
-        iterations = -(-share // c.rows)
-        if c.strategy == "split_row":
-            return self._split(c, length, size, iterations)
-        vector = self._kept(c, repeats, chunks)
-        # dx has to go to memory, too.
-        spilled = 1.5 if 1.5 * size * share / c.rows * self.cores > self.l2 else 1.0
-        loads = max(size / self.port, size * spilled / self.share)
-        if c.buffers > 1:
-            return iterations * (max(vector, loads) + OVERLAP * min(vector, loads)) + loads
-        seen = min(1.0, NOT_HIDDEN / chunks) if c.strategy == "kept_row" else 1.0
-        seen *= IN_PLACE if self.itemsize == 4 else 1.0
-        return iterations * (max(vector, loads) + seen * min(vector, loads) + self.start) + loads
-
-    def _kept(self, c: Candidate, repeats: float, chunks: int) -> float:
-        """Vector cycles of an iteration of full_row and kept_row."""
-        operations = 7.0 + (3 if self.itemsize == 2 else 0) + (chunks > 1)
-        if chunks > 1 and c.buffers > 1 and self.itemsize == 2:
-            operations += CONFLICTS
-        waits = 8 * LATENCY if chunks == 1 else chunks / TOGETHER * 5 * max(0.0, LATENCY - repeats)
-        return (
-            chunks * operations * repeats
-            + waits
-            + chunks * LATENCY * (1 + (c.rows > 1))
-            + self._ends(c, repeats)
+        moved = 2 * length * self.itemsize  # of a row
+        fits = 1.5 * moved * share * self.cores <= self.l2_size  # dx is written, too
+        split = c.strategy == "split_row"
+        of_cycles = self._split if split else self._kept
+        spilled = 1.0 if fits or split else 1.5  # dx has to go to memory
+        cold = max(1 / self.port, spilled / self.memory)
+        loop = 1 / self.l2 if fits else cold
+        return sum(
+            weight * of_cycles(c, length, share, c.rows * moved * each)
+            for weight, each in ((1.0, loop), (COLD, cold))
         )
 
-    def _split(self, c: Candidate, length: int, size: int, iterations: int) -> float:
-        """Of all iterations of split_row, whose copies overlap from chunk to chunk; gamma comes with every chunk, twice."""
-        chunks = -(-length // c.cols)
+    def _kept(self, c: Candidate, length: int, share: int, loads: float) -> float:
+        """Of full_row and kept_row, whose loads take so many cycles an iteration."""
+        iterations = -(-share // c.rows)
+        vector, alone = self._vector(c, length), 0.0
+        if (
+            c.buffers == 1
+        ):  # a load waits until its place is free: FP32 is computed on in place, by other chunks beside it
+            shown = KEPT_SHOWN * min(vector, loads) if self.itemsize == 2 else 0.0
+            alone = (self.start + shown) / -(-length // c.cols)
+        return float(iterations * (max(vector, loads) + alone) + loads)
+
+    def _vector(self, c: Candidate, length: int) -> float:
+        """Vector cycles of an iteration of full_row and kept_row."""
+        chunks, repeats, narrow = -(-length // c.cols), c.rows * up(c.cols, 8) / REPEAT, self.itemsize == 2
+        operations = 8.9 + 2.3 * narrow + 0.4 * (chunks > 1)
+        operations += (2.3 if narrow else 0.2) * (c.buffers > 1)  # banks of UB
+        operations += 1.2 * (c.rows > 1) + 0.7 * (c.rows & (c.rows - 1) > 0)  # sums over rows
+        each = operations * repeats + CHUNK + SHORT * max(0.0, LATENCY - repeats)
+        return chunks * each + ALONE * (chunks % 2) + START + HALVING * sum_steps(c.cols) + ROW * c.rows
+
+    def _split(self, c: Candidate, length: int, share: int, loads: float) -> float:
+        """Of split_row, whose copies overlap from chunk to chunk; gamma comes with every chunk, twice."""
+        chunks, iterations = -(-length // c.cols), -(-share // c.rows)
         operations, waits, rows, shown = SPLIT[self.itemsize]
         repeats = c.rows * up(c.cols, 8) / REPEAT
-        halvings = max(0, (-(-c.cols // REPEAT) - 1).bit_length())
-        vector = chunks * ((operations + 1) * repeats + (waits + halvings) * LATENCY + rows * c.rows)
-        gamma = 2 * length * self.itemsize / GAMMA_RATE
-        loads = max(size / self.port, size / self.share) + size / self.again + gamma
+        vector = chunks * (operations * repeats + (waits + sum_steps(c.cols)) * LATENCY + rows * c.rows)
+        again = c.rows * 2 * length * self.itemsize / self.again
+        loads += again + 2 * length * self.itemsize / GAMMA_RATE
         if c.buffers == 1:
-            return iterations * (vector + loads + chunks * self.start)
-        return iterations * (max(vector, loads) + shown * min(vector, loads)) + loads / chunks
+            return float(iterations * (vector + NOT_HIDDEN * loads))
+        return float(iterations * (max(vector, loads) + shown * min(vector, loads)) + loads / chunks)
 
-    def _ends(self, c: Candidate, repeats: float) -> float:
-        """The sum over a row: halving, one instruction that adds up 64 lanes, and what is made of it."""
-        halvings = max(0, (-(-c.cols // REPEAT) - 1).bit_length())
-        return repeats + (halvings + 5) * LATENCY + 7 * c.rows
+
+def sum_steps(cols: int) -> int:
+    """Steps until 64 sums of a row are left."""
+    return max(0, (-(-cols // REPEAT) - 1).bit_length())
 
 
 LATENCY = 26  # cycles until a result can be used: vector.op.muls.fixed_cycles
-CONFLICTS = 2.2  # operations more that banks of UB cost where copies of chunks of narrow types lie close
-# Of split_row by bytes of an element: operations on a tile, latencies that a chunk waits, cycles of a row's sum, OVERLAP.
-SPLIT = {2: (14, 15, 15, 0.2), 4: (7, 5, 7, 0.4)}
+COLD = 0.5  # weight of the time on a cold L2 beside that in a loop
+# Of an iteration of kept_row in cycles: its start; for each chunk; for each repeat that a chunk is too short to hide a
+# latency; of a chunk whose operations have no other chunk's between them; for a step of the sum of a row; for each row.
+START, CHUNK, SHORT, ALONE, HALVING, ROW = 147, 56, 1.4, 142, 15, 5.5
+# Of split_row by bytes of an element: operations on a tile, latencies that a chunk waits, cycles of a row's sum, part of the
+# shorter of loading and computing that shows beside the longer one.
+SPLIT = {2: (16.6, 13.5, 10.0, 0.12), 4: (14.1, 13.6, 7.8, 0.0)}
+NOT_HIDDEN = 0.38  # part of its loads that shows with one copy of a tile
+KEPT_SHOWN = 0.3  # the same of kept_row and of narrow types, over the chunks of a row: of the shorter one
 GAMMA_RATE = 14.0  # bytes in a cycle of what all cores load at once
-OVERLAP = 0.1  # part of the shorter of loading and computing that shows beside the longer one
-NOT_HIDDEN = 3.0  # the same of kept_row with one copy of a tile, over the chunks of a row
-IN_PLACE = 0.6  # of that, where dy and x are computed on where they were loaded

@@ -33,15 +33,9 @@ def store_chunk(ptr, x, begin, offsets, alive, LENGTH: tl.constexpr, COLS: tl.co
 
 
 @sim.jit
-def put_part(ptr, part, begin, offsets, alive, LENGTH: tl.constexpr, COLS: tl.constexpr):
-    """A tile of what is to be added up, in the type of `ptr`."""
-    store_chunk(ptr, part.to(ptr.dtype.element_ty), begin, offsets, alive, LENGTH, COLS)
-
-
-@sim.jit
 def products(dys, xs, gammas, rstd):
-    """x, t, s * x and t * x of several chunks, one operation on all of them after the other."""
-    d, x, s, t, part, weighted = (), (), (), (), (), ()
+    """x, s, t and t * x of several chunks, one operation on all of them after the other."""
+    d, x, s, t, weighted = (), (), (), (), ()
     for i in tl.static_range(len(xs)):
         d += (dys[i].to(tl.float32),)
         x += (xs[i].to(tl.float32),)
@@ -50,10 +44,28 @@ def products(dys, xs, gammas, rstd):
     for i in tl.static_range(len(xs)):
         t += (s[i] * gammas[i][None, :],)
     for i in tl.static_range(len(xs)):
-        part += (s[i] * x[i],)
-    for i in tl.static_range(len(xs)):
         weighted += (t[i] * x[i],)
-    return x, t, part, weighted
+    return x, s, t, weighted
+
+
+@sim.jit
+def add_part(total, part, ptr, first, begin, offsets, alive, LENGTH: tl.constexpr, COLS: tl.constexpr):
+    """(total[0] + the sum over the rows of `part`,); with a `ptr` the part goes there, from row `first` on: then ()."""
+    if ptr is None:
+        return (total[0] + column_sums(part),)
+    at = ptr + first * LENGTH
+    store_chunk(at, part.to(ptr.dtype.element_ty), begin, offsets, alive, LENGTH, COLS)
+    return ()
+
+
+@sim.jit
+def row_factor(c, step: tl.constexpr, rstd, LENGTH: tl.constexpr):
+    """The sum of a row on its way to sum / LENGTH * rstd ** 2: one step of three."""
+    if step == 0:
+        return c * (1.0 / LENGTH)
+    if step == 1:
+        return c[:, None] * rstd
+    return c * rstd if step == 2 else c
 
 
 @sim.jit
@@ -70,7 +82,7 @@ def kept_row(
     With s = dy * rstd and t = s * gamma, dx = t - x * (mean(t * x) * rstd ** 2) and dgamma = sum(s * x): one operation
     less than with xh = x * rstd (rstd ** 2 holds while x stays below 1e18).
     Operations that do not need each other's result alternate, between TOGETHER chunks too, since the Vector unit hides no
-    latency between two that do.
+    latency between two that do: what dgamma takes of the last chunks comes while each row's mean becomes c.
     """
     LENGTH: tl.constexpr = SIZES[0]
     COLS: tl.constexpr = SIZES[1]
@@ -92,20 +104,27 @@ def kept_row(
             xs += (load_chunk(x_ptr + first * LENGTH, begin, tile, alive, LENGTH, COLS),)
         kept, total = (), ()
         for k in tl.static_range(0, len(xs), TOGETHER):
-            x, t, part, weighted = products(dys[k : k + TOGETHER], xs[k : k + TOGETHER], gammas[k:], rstd)
-            for i in tl.static_range(len(x)):
-                if parts_ptr is None:
-                    added += (sums[k + i] + column_sums(part[i]),)
-                else:
-                    at = (k + i) * COLS
-                    put_part(parts_ptr + first * LENGTH, part[i], at, tile, alive, LENGTH, COLS)
-            for i in tl.static_range(len(x)):
-                total = (weighted[i] if len(total) == 0 else total[0] + weighted[i],)
+            x, s, t, weighted = products(dys[k : k + TOGETHER], xs[k : k + TOGETHER], gammas[k:], rstd)
             kept += x
             ts += t
-        if parts_ptr is None:
-            sums = added
-        c = (row_sums(total[0]) * (1.0 / LENGTH))[:, None] * rstd * rstd
+            parts = ()
+            for i in tl.static_range(len(x)):
+                total = (weighted[i] if len(total) == 0 else total[0] + weighted[i],)
+                if k + len(x) < len(xs):
+                    parts += (s[i] * x[i],)
+            for i in tl.static_range(k, k + len(parts)):
+                part, begin = parts[i - k], i * COLS
+                added += add_part(sums[i:], part, parts_ptr, first, begin, tile, alive, LENGTH, COLS)
+        c = row_sums(total[0])
+        for step in tl.static_range(max(3, 2 * len(x))):
+            i = len(xs) - len(x) + step % len(x)
+            if step < len(x):
+                parts += (s[step] * x[step],)
+            elif step < 2 * len(x):
+                part, begin = parts[step - len(x)], i * COLS
+                added += add_part(sums[i:], part, parts_ptr, first, begin, tile, alive, LENGTH, COLS)
+            c = row_factor(c, step, rstd, LENGTH)
+        sums = added
         for k in tl.static_range(0, len(xs), TOGETHER):
             last = min(k + TOGETHER, len(xs))
             scaled, found = (), ()

@@ -276,6 +276,14 @@ class FirstTouch:
                 found.append((newest, InL2(name, (end - lines) << k, lines << k, changed << k)))
         return tuple(x for _, x in sorted(found, key=lambda pair: pair[0]) if x.lines)
 
+    def close(self) -> None:
+        """Forget the maps of lines, the large part, when nothing is asked for any more.
+
+        What lowers a launch refers to itself and to this, so they would stay until Python looks for such garbage.
+        """
+        self.maps.clear()
+        self.touched.clear()
+
     @property
     def write_share(self) -> float:
         """Part of the traffic with memory that writes have."""

@@ -173,8 +173,12 @@ class CubeLowering:
         )
 
     def _rows_out(self, r: Value, bursts: Any, elements: Any) -> Any:
-        """Cycles that the fixpipe takes for the rows of a product; columns of 16 are fractals as they are, not rows."""
-        rows = np.maximum(bursts, elements / r.shape[-1]) if r.shape[-1] > FRACTAL else bursts
+        """Cycles that the fixpipe takes for the rows of a product; columns of 16 are fractals as they are, not rows.
+
+        What is stored may have another shape: a row of the product with the pixels of an image has all rows of that image.
+        """
+        made = self.plan.definitions.root(r) or r
+        rows = np.maximum(bursts, elements / made.shape[-1]) if r.shape[-1] > FRACTAL else bursts
         return rows * self.plan.fixp_row
 
     def to_ub(self, op: Op, r: Value) -> None:

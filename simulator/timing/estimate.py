@@ -24,6 +24,7 @@ from ..ir.program import Program
 from ..l2.state import LINE_BYTES, InL2
 from ..record.later import Later, but, later, whole
 from ..record.run import Buffer, Launch, Pipe
+from .code_size import further_code_us
 from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
 from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
@@ -177,7 +178,8 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     used = int((result.core_programs > 0).sum())
     programs = len(result.programs)
     compiled = call.device.author == TRITON_ASCEND
-    overhead = launch_overhead_us(product, used if call.device.cold_code else 0)
+    overhead = launch_overhead_us(product, used - 1 if call.device.cold_code else 0)
+    overhead += further_code_us(product, plan) if call.device.cold_code else 0.0
     per_us = product.us_to_cycles(1.0)
     kernel, program = call.kernel.source, plan.program
     texts = {file: linecache.getlines(file) for file, *_ in plan.lines}  # as they are now

@@ -227,7 +227,8 @@ def start_cycles(product: Product, most_cores: int) -> float:
 def launch_overhead_us(product: Product, cold_cores: int = 0) -> float:
     """Of a launch, what is before its cores and after them, the head of the kernel in a core, and the code it fetches.
 
-    cold_cores: cores that fetch it after another kernel. They read the same lines side by side, so that all wait as long:
+    cold_cores: cores that fetch it after another kernel, beyond the first, whose part is in the head: that was fitted on
+    kernels of one block after others. They read the same lines side by side, so that all wait as long:
     in profiles of networks the mean core's own time is nearly the task's, however many cores there are, and tensors of 6
     to 36 MB that are in L2 take what L2 gives beyond that (relu-2, -3, -4, memcpy-3, -4, -5 of two training steps).
     That cores start one after the other is in the engine (`start_cycles`).

@@ -34,7 +34,7 @@ def _attention(row: Row) -> Prediction:
     of_keys, causal, part = s.number("kv_heads", heads), bool(s.number("causal", 0)), s.number("part", 1)
     known, group = s.text("block"), heads // of_keys
     scores = heads * (queries * keys if not causal else min(queries, keys) * (keys + 1) // 2)
-    moved = BYTES[kind] * 2 * (heads * queries + of_keys * keys) * d
+    q_bytes, kv_bytes = (BYTES[kind] * x * d for x in (heads * queries, 2 * of_keys * keys))
     if part > 1:
         heads, queries, of_keys, group = 1, heads * queries // part, 1, 1
     q, k, lse = (
@@ -53,4 +53,4 @@ def _attention(row: Row) -> Prediction:
     run, block, count = fastest(row, (s.numbers("block", 2),) if known else USUAL, work)
     note = "" if known else note_of(count, f"tiles of {'x'.join(map(str, block))}")
     time = measured_time(row, run) + (part - 1) * (run.time_us - overhead_us(run))
-    return Prediction(time, roofline_us(row, moved, 2.0 * scores * d, kind), note)
+    return Prediction(time, roofline_us(row, (q_bytes + kv_bytes, q_bytes), 2.0 * scores * d, kind), note)

@@ -96,9 +96,10 @@ def _best(row: Row, s: Sizes, done: Sizes, what: str) -> Prediction:
     time, best = min(found)
     knobs = " ".join(f"{k}={v}" for k, v in TRIED[what][best].items()) or "the operator's own choice"
     multiplications = float(s.n) * s.out**2 * s.c_out * s.c_in * s.taps**2
-    moved = s.n * (s.c_in * s.size**2 + s.c_out * s.out**2) + s.c_in * s.c_out * s.taps**2
+    x, y, w = s.n * s.c_in * s.size**2, s.n * s.c_out * s.out**2, s.c_in * s.c_out * s.taps**2
+    size, written = BYTES[dtypes_of(row)[0][0]], {"forward": y, "image": x, "weight": w}[what]
     operand = "hf32" if Settings(row).text("hf32") else dtypes_of(row)[0][0]
-    roofline = roofline_us(row, moved * BYTES[dtypes_of(row)[0][0]], multiplications, operand)
+    roofline = roofline_us(row, ((x + y + w - written) * size, written * size), multiplications, operand)
     return Prediction(time, roofline, note_of(len(found), knobs))
 
 

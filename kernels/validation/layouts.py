@@ -138,7 +138,8 @@ def _transdata(row: Row) -> Prediction:
 
     run, block, count = fastest(row, change.tried, work)
     rows, each = change.turned
-    moved = sum(change.sizes) * BYTES[source]
+    sizes = [n * BYTES[source] for n in change.sizes]
+    moved = (sizes[1], sizes[0]) if back else (sizes[0], sizes[1])
     note = note_of(count, f"tiles of {block}")
     return Prediction(
         measured_time(row, run) + turns_us(row, -(-rows // cores) * each), roofline_us(row, moved), note

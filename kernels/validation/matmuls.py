@@ -80,18 +80,21 @@ class RowProduct:
         return LAYOUTS[text]
 
     def cut(self, tile: Sizes) -> Sizes:
-        """A tile that is no larger than the product, in whole fractals."""
+        """A tile that is no larger than the product, in whole fractals; of what lies in fractals at least one."""
         to = max(
             FRACTAL, 32 // BYTES[self.a]
         )  # rows of one operand are columns of the other, or lie transposed
-        m, n, k = (min(x, up(size, to)) for x, size in zip(tile, self.sizes, strict=True))
+        nz, nzt, (a, b) = kernels.FRACTALS, kernels.FRACTALS_TRANSPOSED, self.layouts
+        whole = (a == nzt, b == nz, a == nz or b == nzt)
+        cut = (min(x, up(size, to)) for x, size in zip(tile, self.sizes, strict=True))
+        m, n, k = (up(x, to) if w else x for x, w in zip(cut, whole, strict=True))
         return m, n, k
 
     @property
-    def moved(self) -> int:
-        """Bytes of operands and result."""
+    def moved(self) -> tuple[int, int]:
+        """Bytes of operands and of the result."""
         m, n, k = self.sizes
-        return BYTES[self.a] * m * k + BYTES[self.b] * n * k + BYTES[self.c] * m * n
+        return BYTES[self.a] * m * k + BYTES[self.b] * n * k, BYTES[self.c] * m * n
 
     def arguments(self, result: str, parts: int = 1) -> tuple[Any, ...]:
         """a, b, c and the numbers that scale c."""
@@ -199,7 +202,7 @@ def _in_parts(product: RowProduct, part: int) -> tuple[float, str]:
     )
 
 
-def _bound(row: Row, s: Settings, moved: int, multiplications: float, operand: str) -> float:
+def _bound(row: Row, s: Settings, moved: tuple[int, int], multiplications: float, operand: str) -> float:
     """The trivial bound, with the peak of the cores that the row uses."""
     cores = sim.load_product(row.product).cube_cores
     operand = "hf32" if operand == "fp32" and s.text("hf32") else operand
@@ -248,6 +251,6 @@ def _grouped(row: Row) -> Prediction:
 
     cut = ((min(i, up(rows, FRACTAL)), min(j, up(n, FRACTAL)), min(q, up(k, FRACTAL))) for i, j, q in USUAL)
     run, tile, count = fastest(row, dict.fromkeys(cut), work)
-    moved = BYTES[kind] * (m * k + groups * k * n + m * n)
+    moved = BYTES[kind] * (m * k + groups * k * n), BYTES[kind] * m * n
     note = f"{note_of(count, 'x'.join(map(str, tile)))} in L1; groups taken to be equal"
     return Prediction(measured_time(row, run), _bound(row, s, moved, float(m) * n * k, kind), note)

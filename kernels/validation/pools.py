@@ -11,11 +11,12 @@ each vector instruction of a row and tap, or of a plane and tap, is a turn of a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from ...simulator.errors import UsageError
+from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.language.extra.cann import extension as al
 from ...simulator.record.run import Run
 from .layouts import sizes_of, turns_us
@@ -34,8 +35,9 @@ from .settings import (
 from .table import Row
 
 C0 = 16
-# Turns for each row (maximum) or plane (gradient) and tap: the scalar cycles of maxpool-1 and maxpool_grad-1 of AlexNet
-# (0.607 of 165.4 us, 80 rows a core; 0.785 of 106.7 us, 16 planes a core; 9 taps) over those of a turn.
+# Turns for each row (maximum) or plane, or band of one, (gradient) and tap: the scalar cycles of maxpool-1 and
+# maxpool_grad-1 of AlexNet (0.607 of 165.4 us, 80 rows a core; 0.785 of 106.7 us, 16 planes a core; 9 taps) over those of
+# a turn.
 TURNS_OF_ROW, TURNS_OF_PLANE = 19, 80
 MOST_ROWS = 16
 
@@ -73,23 +75,36 @@ def maxima(
 @sim.jit
 def maxima_gradient(
     dy_ptr, first_ptr, dx_ptr, items, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
-    K: tl.constexpr, STEP: tl.constexpr,
+    K: tl.constexpr, STEP: tl.constexpr, ROWS: tl.constexpr, BANDS: tl.constexpr,
 ):  # fmt: skip
-    """dx (planes, H, W, 16) of dy and first (planes, OH, OW, 16), see `maxima`; a plane an item."""
+    """dx (planes, H, W, 16) of dy and first (planes, OH, OW, 16), see `maxima`; a band of a plane an item.
+
+    ROWS: of dy for each band, OH with one band. A band of dx also gets what the windows above it add to it.
+    """
+    ABOVE: tl.constexpr = (K - 1) // STEP if BANDS > 1 else 0
+    HIGH: tl.constexpr = ROWS * STEP if BANDS > 1 else H
+    TALL: tl.constexpr = max((ABOVE + ROWS - 1) * STEP + K, ABOVE * STEP + HIGH)
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
-        h, w, c = tl.arange(0, OH), tl.arange(0, OW), tl.arange(0, 16)
+        plane, top = item // BANDS, item % BANDS * ROWS
+        h, w, c = top - ABOVE + tl.arange(0, ABOVE + ROWS), tl.arange(0, OW), tl.arange(0, 16)
         places = h[:, None, None] * (OW * 16) + w[None, :, None] * 16 + c[None, None, :]
-        dy = tl.load(dy_ptr + item * (OH * OW * 16) + places)
-        first = tl.load(first_ptr + item * (OH * OW * 16) + places).to(tl.float32)
-        dx = tl.zeros((H, W, 16), tl.float32)
+        if BANDS > 1:
+            there = (h >= 0)[:, None, None] & (h < OH)[:, None, None]
+            dy = tl.load(dy_ptr + plane * (OH * OW * 16) + places, mask=there, other=0.0)
+            first = tl.load(first_ptr + plane * (OH * OW * 16) + places, mask=there, other=0.0).to(tl.float32)
+        else:
+            dy = tl.load(dy_ptr + plane * (OH * OW * 16) + places)
+            first = tl.load(first_ptr + plane * (OH * OW * 16) + places).to(tl.float32)
+        dx = tl.zeros((TALL, W, 16), tl.float32)
         for i in tl.static_range(K):
             for j in tl.static_range(K):
                 chosen = tl.where(first == 1.0 * (i * K + j), dy, 0.0)
-                met = al.extract_slice(dx, (i, j, 0), (OH, OW, 16), (STEP, STEP, 1))
-                dx = al.insert_slice(dx, met + chosen, (i, j, 0), (OH, OW, 16), (STEP, STEP, 1))
-        all_h, all_w = tl.arange(0, H), tl.arange(0, W)
+                met = al.extract_slice(dx, (i, j, 0), (ABOVE + ROWS, OW, 16), (STEP, STEP, 1))
+                dx = al.insert_slice(dx, met + chosen, (i, j, 0), (ABOVE + ROWS, OW, 16), (STEP, STEP, 1))
+        all_h, all_w = top * STEP + tl.arange(0, HIGH), tl.arange(0, W)
         out = all_h[:, None, None] * (W * 16) + all_w[None, :, None] * 16 + c[None, None, :]
-        tl.store(dx_ptr + item * (H * W * 16) + out, dx)
+        own = al.extract_slice(dx, (ABOVE * STEP, 0, 0), (HIGH, W, 16), (1, 1, 1)) if BANDS > 1 else dx
+        tl.store(dx_ptr + plane * (H * W * 16) + out, own, mask=(all_h < H)[:, None, None])
 
 
 @sim.jit
@@ -145,7 +160,7 @@ def _maxpool(row: Row) -> Prediction:
 
     run, rows, count = fastest(row, [r for r in range(1, MOST_ROWS) if out_h % r == 0], work)
     time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_ROW)
-    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), note_of(count, f"{rows} rows at a time"))
+    return Prediction(time, roofline_us(row, (4 * whole, 6 * y)), note_of(count, f"{rows} rows at a time"))
 
 
 @predicts("maxpool_grad")
@@ -156,12 +171,33 @@ def _maxpool_grad(row: Row) -> Prediction:
     tensors = tensor("fp32", y), tensor("fp16", y), tensor("fp32", whole)
     numbers = {"H": s.height, "W": s.width, "OH": out_h, "OW": out_w, "K": s.taps, "STEP": s.stride}
 
-    def work(_: None) -> Run:
-        return maxima_gradient.time((min(cores, s.planes),), *tensors, s.planes, **numbers)  # type: ignore[no-any-return]
+    def work(rows: int) -> Run:
+        bands = _bands(s, rows)
+        items = s.planes * bands
+        how = numbers | {"ROWS": rows, "BANDS": bands}
+        return maxima_gradient.time((min(cores, items),), *tensors, items, **how)  # type: ignore[no-any-return]
 
-    run, _, _ = fastest(row, (None,), work)
-    time = measured_time(row, run) + turns_us(row, -(-s.planes // cores) * s.taps**2 * TURNS_OF_PLANE)
-    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), "one plane at a time")
+    run, rows = _largest(row, out_h, work)
+    items = s.planes * _bands(s, rows)
+    time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_PLANE)
+    note = "one plane at a time" if rows == out_h else f"{rows} rows of dy at a time"
+    return Prediction(time, roofline_us(row, (6 * y, 4 * whole)), note)
+
+
+def _bands(s: PoolSizes, rows: int) -> int:
+    """Items of a plane with so many rows of dy each; rows below the last window belong to them, too."""
+    return 1 if rows == s.out[0] else -(-s.height // (rows * s.stride))
+
+
+def _largest(row: Row, most: int, work: Callable[[int], Run]) -> tuple[Run, int]:
+    """With as many rows as fit in UB, halved until they do. Raises BufferOverflowError if one row does not fit."""
+    while True:
+        try:
+            return fastest(row, (most,), work)[:2]
+        except BufferOverflowError:
+            if most == 1:
+                raise
+            most //= 2
 
 
 @predicts("avgpool", "avgpool_grad")
@@ -176,6 +212,5 @@ def _average(row: Row) -> Prediction:
         return rows_moved.time(grid, *tensors, rows, n, BLOCK=block)  # type: ignore[no-any-return]
 
     run, _, _ = fastest(row, (None,), work)
-    return Prediction(
-        measured_time(row, run), roofline_us(row, 2 * rows * n * BYTES[source]), "a row at a time"
-    )
+    one = rows * n * BYTES[source]
+    return Prediction(measured_time(row, run), roofline_us(row, (one, one)), "a row at a time")

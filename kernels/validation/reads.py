@@ -80,5 +80,6 @@ def _read(row: Row) -> Prediction:
     )
     with sim.device(**s.device_options()):
         run = kernel.time((cores,), x, *of_l1, *sizes, **tiles)
-    moved = BYTES["fp16"] * m * n * (cores if every else times)
-    return Prediction(measured_time(row, run), roofline_us(row, moved))
+    whole = BYTES["fp16"] * m * n
+    passes = cores if every else times
+    return Prediction(measured_time(row, run), roofline_us(row, (whole, 0), passes=passes))

@@ -10,7 +10,7 @@ from ascendtile.simulator import Product, Shape, device, load_product, shape
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.l2.state import COLD, LOOP, WARM, L2State
 from ascendtile.simulator.record.run import Run
-from ascendtile.simulator.timing.engine.machine import start_cycles
+from ascendtile.simulator.timing.engine.machine import launch_overhead_us, start_cycles
 
 from .choices import keep, kept
 from .registry import NO_TILING, check_fits
@@ -148,20 +148,38 @@ def overhead_us(run: Run) -> float:
     return run.launches[0].overhead_us
 
 
-def launch_us(product: Product, cores: int) -> float:
-    """Launch overhead of the trivial bound: that of one core, or of all."""
-    key = "launch.single_core_overhead_us" if cores == 1 else "launch.all_cores_overhead_us"
-    return product.number(key)
+def roofline_us(
+    row: Row,
+    moved: tuple[float, float],
+    multiplications: float = 0.0,
+    operand: str = "fp16",
+    passes: int = 1,
+) -> float:
+    """The trivial bound: bytes over the peak of memory or of L2, or multiplications over that of the Cube, and the launch.
 
-
-def roofline_us(row: Row, moved: float, multiplications: float = 0.0, operand: str = "fp16") -> float:
-    """The trivial bound: bytes over the peak of memory or multiplications over that of the Cube, and the launch."""
+    moved: bytes of what is read and of what is written; passes: how often all of that goes to the cores and back.
+    """
     product, settings = load_product(row.product), Settings(row)
-    memory = moved / (product.number("memory.bandwidth_tb_per_s") * 1e6)
+    memory = _through_memory(product, settings.text("l2", COLD), moved) / _bytes_per_us(product, "memory")
+    l2 = passes * sum(moved) / _bytes_per_us(product, "l2")
     per_cycle = 256 * product.integer(f"cube.k_per_cycle.{operand}") * product.cube_cores
     cube = multiplications / per_cycle / product.us_to_cycles(1.0)
-    launch = 0.0 if settings.text("time") == "core" else launch_us(product, settings.number("cores", 48))
-    return max(memory, cube) + launch
+    launch = 0.0 if settings.text("time") == "core" else launch_overhead_us(product)
+    return max(memory, l2, cube) + launch
+
+
+def _bytes_per_us(product: Product, level: str) -> float:
+    return product.number(f"{level}.bandwidth_tb_per_s") * 1e6
+
+
+def _through_memory(product: Product, l2: str, moved: tuple[float, float]) -> float:
+    """Bytes that memory has to give or take whatever L2 does (`Settings.l2` says what is there at the start).
+
+    What is read comes from memory if L2 is empty; what is written may stay in L2; if the operands can be there, at least
+    what is beyond L2's size passes through memory.
+    """
+    (read, written), room = moved, product.number("l2.size")
+    return max(read if l2 in (COLD, "past") else 0.0, read + written - room)
 
 
 def volume(sizes: tuple[int, ...]) -> int:

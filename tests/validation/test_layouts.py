@@ -77,7 +77,9 @@ def test_two_axes_are_turned(a, b, c):
     np.testing.assert_array_equal(out, x.transpose(0, 2, 1))
 
 
-@pytest.mark.parametrize(("size", "taps", "step", "rows"), [(7, 3, 2, 3), (6, 2, 2, 1), (6, 3, 1, 2)])
+@pytest.mark.parametrize(
+    ("size", "taps", "step", "rows"), [(7, 3, 2, 3), (6, 2, 2, 1), (6, 3, 1, 2), (8, 2, 3, 1)]
+)
 def test_a_pool_and_its_gradient_are_those_of_the_windows(size, taps, step, rows):
     x = (
         np.random.default_rng(0)
@@ -94,11 +96,17 @@ def test_a_pool_and_its_gradient_are_those_of_the_windows(size, taps, step, rows
     np.testing.assert_array_equal(y, flat.max(axis=-1))
     np.testing.assert_array_equal(first, flat.argmax(axis=-1))
     dy, dx, want = np.ones_like(y), np.zeros_like(x), np.zeros_like(x)
-    maxima_gradient[(2,)](dy, first, dx, 2, H=size, W=size, OH=out, **numbers)
+    maxima_gradient[(2,)](dy, first, dx, 2, H=size, W=size, OH=out, ROWS=out, BANDS=1, **numbers)
     for at in np.ndindex(y.shape):
         i, j = divmod(int(first[at]), taps)
         want[at[0], at[1] * step + i, at[2] * step + j, at[3]] += 1
     np.testing.assert_array_equal(dx, want)
+    for band in (1, 2):
+        bands, cut = -(-size // (band * step)), np.zeros_like(x)
+        maxima_gradient[(2,)](
+            dy, first, cut, 2 * bands, H=size, W=size, OH=out, ROWS=band, BANDS=bands, **numbers
+        )
+        np.testing.assert_array_equal(cut, want)
 
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 100), st.integers(1, 30), st.integers(1, 30))

@@ -168,13 +168,18 @@ def rows_by_row(
 
 
 def _best(
-    row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run], bytes_moved: float, flops: float = 0.0
+    row: Row,
+    choices: Iterable[Choice],
+    work: Callable[[Choice], Run],
+    read: float,
+    written: float,
+    flops: float = 0.0,
 ) -> Prediction:
-    """The one choice that a row states, or the fastest of some."""
+    """The one choice that a row states, or the fastest of some. read, written: bytes."""
     choices = list(choices)
     run, choice, count = fastest(row, choices, work, compiler="triton-ascend")
     note = note_of(count, f"blocks of {_text(choice)}") if len(choices) > 1 else ""
-    return Prediction(measured_time(row, run), roofline_us(row, bytes_moved, flops / 2, "fp32"), note)
+    return Prediction(measured_time(row, run), roofline_us(row, (read, written), flops / 2, "fp32"), note)
 
 
 def _text(choice: object) -> str:
@@ -192,7 +197,7 @@ def _weighted_sum(row: Row) -> Prediction:
         run: Run = weighted_sum.time(grid, *tensors, m, d, BM=block[0], BD=block[1])
         return run
 
-    return _best(row, block_of(row), work, m * d * (STREAMS * BYTES[x] + BYTES[y]))
+    return _best(row, block_of(row), work, m * d * STREAMS * BYTES[x], m * d * BYTES[y])
 
 
 @predicts("triton product and squares")
@@ -207,7 +212,9 @@ def _product_and_squares(row: Row) -> Prediction:
         )
         return run
 
-    return _best(row, block_of(row), work, m * k * BYTES[x] + k * n * BYTES[w], 2.0 * m * n * k)
+    return _best(
+        row, block_of(row), work, m * k * BYTES[x] + k * n * BYTES[w], m * n * BYTES[y], 2.0 * m * n * k
+    )
 
 
 @predicts("triton mixed streams")
@@ -221,7 +228,8 @@ def _mixed_streams(row: Row) -> Prediction:
         run: Run = mixed_streams.time((-(-t // block[0]),), *tensors, t, d, BT=block[0], BD=block[1])
         return run
 
-    return _best(row, block_of(row, (2, 1024), (4, 512), (8, 256), (16, 128)), work, 9.0 * t * d * BYTES[x])
+    tried, one = block_of(row, (2, 1024), (4, 512), (8, 256), (16, 128)), t * d * BYTES[x]
+    return _best(row, tried, work, 5.0 * one, 4.0 * one)
 
 
 @predicts("triton slot mapping")
@@ -237,7 +245,9 @@ def _slot_mapping(row: Row) -> Prediction:
         run: Run = slots_of_tokens.time(grid, *tensors, pages, tokens, PAGE=page, BLOCK=block)
         return run
 
-    return _best(row, [given] if given else (256, 512, 1024), work, 4.0 * requests * (tokens + pages))
+    return _best(
+        row, [given] if given else (256, 512, 1024), work, 4.0 * requests * pages, 4.0 * requests * tokens
+    )
 
 
 @predicts("triton strided read")
@@ -256,7 +266,7 @@ def _strided_read(row: Row) -> Prediction:
         run = strided_read.time(grid, x, y, m, n, n * step, step, **tile)
         return run
 
-    return _best(row, block_of(row), work, 2.0 * m * n * BYTES[kind])
+    return _best(row, block_of(row), work, m * n * BYTES[kind], m * n * BYTES[kind])
 
 
 @predicts("triton div rows")
@@ -271,7 +281,7 @@ def _rows_by_row(row: Row) -> Prediction:
         )
         return run
 
-    return _best(row, block_of(row), work, 2.0 * m * n * BYTES[kind])
+    return _best(row, block_of(row), work, m * n * BYTES[kind], m * n * BYTES[kind])
 
 
 @predicts("triton attention")
@@ -285,6 +295,5 @@ def _attention(row: Row) -> Prediction:
         raise UsageError(f"{row.id}: blocks of {bm} queries and {bn} keys must divide the length {length}")
     scores = heads * length * (length + 1) // 2 if Settings(row).number("causal", 0) else heads * length**2
     time = attention_time(row, number_of(row, "cores"))
-    return Prediction(
-        time, roofline_us(row, 4.0 * prod((heads, length, d)) * BYTES[kind], 2.0 * scores * d, kind)
-    )
+    one = prod((heads, length, d)) * BYTES[kind]
+    return Prediction(time, roofline_us(row, (3.0 * one, one), 2.0 * scores * d, kind))

@@ -125,7 +125,7 @@ def repeated(x_ptr, y_ptr, rows, n, TIMES: tl.constexpr, ROWS: tl.constexpr, WID
 def _slice(row: Row) -> Prediction:
     """shapes: rows x columns that stay x columns that were."""
     (m, n, pitch), (kind, *_) = shape_of(row), dtypes_of(row)[0]
-    tensors, moved = (tensor(kind, m * pitch), tensor(kind, m * n)), 2 * m * n * BYTES[kind]
+    tensors, moved = (tensor(kind, m * pitch), tensor(kind, m * n)), (m * n * BYTES[kind],) * 2
     return tiled(row, moved, 4 * BYTES[kind], (m, n), cut_out, *tensors, pitch=pitch)
 
 
@@ -137,7 +137,7 @@ def _concat(row: Row) -> Prediction:
         raise UsageError(f"{row.id}: concat needs rows x columns of two tensors or more, got {row.shapes!r}")
     first, second, rest, n = widths[0], widths[1], sum(widths[2:]), sum(widths)
     tensors = [tensor(kind, m * max(1, k)) for k in (first, second, rest, n)]
-    moved = 2 * m * n * BYTES[kind]
+    moved = (m * n * BYTES[kind],) * 2
     return tiled(row, moved, 4 * BYTES[kind], (m, n), put_beside, *tensors, NX=first, NY=second, NZ=rest)
 
 
@@ -164,7 +164,7 @@ def _transpose(row: Row) -> Prediction:
 
     run, tile, count = fastest(row, tiles, work)
     note = note_of(count, f"tiles of {tile[0]} x {tile[1]}")
-    moved = 2 * size * BYTES[kind]
+    moved = (size * BYTES[kind],) * 2
     return Prediction(measured_time(row, run) + slow_start_us(row), roofline_us(row, moved), note)
 
 
@@ -181,7 +181,7 @@ def _gather(row: Row) -> Prediction:
 
     run, _, _ = fastest(row, [min(64, -(-rows // cores))], work)
     note = "rows one by one; the addresses are data: rows are taken to be spread evenly over the table"
-    return Prediction(measured_time(row, run), roofline_us(row, 2 * rows * n * BYTES[kind]), note)
+    return Prediction(measured_time(row, run), roofline_us(row, (rows * n * BYTES[kind],) * 2), note)
 
 
 @predicts("pad")
@@ -189,7 +189,8 @@ def _pad(row: Row) -> Prediction:
     """shapes: rows x columns that were x columns that become."""
     (rows, n, wide), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, rows * wide)
-    return tiled(row, rows * (n + wide) * BYTES[kind], 16, (rows, wide), widened, *tensors, n=n)
+    moved = (rows * n * BYTES[kind], rows * wide * BYTES[kind])
+    return tiled(row, moved, 16, (rows, wide), widened, *tensors, n=n)
 
 
 @predicts("tile")
@@ -197,4 +198,5 @@ def _tile(row: Row) -> Prediction:
     """shapes: rows x columns x times: each row that many times."""
     (rows, n, times), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, rows * n * times)
-    return tiled(row, rows * n * (1 + times) * BYTES[kind], 16, (rows, n), repeated, *tensors, TIMES=times)
+    one = rows * n * BYTES[kind]
+    return tiled(row, (one, times * one), 16, (rows, n), repeated, *tensors, TIMES=times)

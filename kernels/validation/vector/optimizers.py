@@ -41,14 +41,14 @@ def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
         tl.store(w_ptr + o, w, mask=mask)
 
 
-# Kernel, tensors, bytes moved for each element.
-STEPS = {"adamw": (adamw, 4, 28), "momentum": (momentum, 3, 20)}
+# Kernel, tensors, bytes read and written for each element.
+STEPS = {"adamw": (adamw, 4, 16, 12), "momentum": (momentum, 3, 12, 8)}
 
 
 @predicts(*STEPS)
 def _step(row: Row) -> Prediction:
     """shapes: elements of the weights; all in fp32."""
     n, share = elements(row)
-    kernel, count, moved = STEPS[row.op]
+    kernel, count, read, written = STEPS[row.op]
     tensors = [tensor("fp32", n) for _ in range(count)]
-    return streamed(row, moved + 8, n * moved, kernel, *tensors, n, share)
+    return streamed(row, read + written + 8, (n * read, n * written), kernel, *tensors, n, share)

@@ -152,7 +152,7 @@ def _rms_norm(row: Row) -> Prediction:
     tensors = (tensor(kind, m * n), tensor(kind, n), tensor(kind, m * n), tensor("fp32", m))
     grid, note = (s.number("cores"),), f"the vendor's tiling of today: tiles of {rows} x {wide}"
     run, _, _ = fastest(row, [rows], lambda rows: rms_norm.time(grid, *tensors, m, N=n, ROWS=rows, WIDE=wide))
-    return Prediction(measured_time(row, run), roofline_us(row, 2 * m * n * BYTES[kind]), note)
+    return Prediction(measured_time(row, run), roofline_us(row, (m * n * BYTES[kind],) * 2), note)
 
 
 @predicts("swiglu")
@@ -163,7 +163,8 @@ def _swiglu(row: Row) -> Prediction:
     most, wide = _tile(row, n, 40)
     tensors = tensor(kind, m * two_n), tensor(kind, m * n)
     most = min(_share(row, m), most)
-    return _by_rows(row, 3 * m * n * BYTES[kind], most, swiglu, *tensors, m, N=n, WIDE=wide)
+    one = m * n * BYTES[kind]
+    return _by_rows(row, (2 * one, one), most, swiglu, *tensors, m, N=n, WIDE=wide)
 
 
 @predicts("swiglu_grad")
@@ -174,7 +175,8 @@ def _swiglu_grad(row: Row) -> Prediction:
     most, wide = _tile(row, n, 64)
     tensors = tensor(kind, m * two_n), tensor(kind, m * n), tensor(kind, m * two_n)
     most = min(_share(row, m), most)
-    return _by_rows(row, 5 * m * n * BYTES[kind], most, swiglu_grad, *tensors, m, N=n, WIDE=wide)
+    one = m * n * BYTES[kind]
+    return _by_rows(row, (3 * one, 2 * one), most, swiglu_grad, *tensors, m, N=n, WIDE=wide)
 
 
 @predicts("rope", "rope_grad")
@@ -189,7 +191,7 @@ def _rope(row: Row) -> Prediction:
         "HEADS": max(1, min(heads, room)),
     }
     most = max(1, min(_share(row, m), room // heads))
-    moved = (2 * heads + 2) * m * dim * BYTES[kind]
+    moved = ((heads + 2) * m * dim * BYTES[kind], heads * m * dim * BYTES[kind])
     return _by_rows(row, moved, most, rotated, *tensors, m, heads, **how)
 
 
@@ -198,7 +200,9 @@ def _share(row: Row, m: int) -> int:
     return -(-m // Settings(row).number("cores"))
 
 
-def _by_rows(row: Row, moved: int, most: int, kernel: JitFunction, *arguments: Any, **how: Any) -> Prediction:
+def _by_rows(
+    row: Row, moved: tuple[int, int], most: int, kernel: JitFunction, *arguments: Any, **how: Any
+) -> Prediction:
     """A kernel on the row's cores with as many rows in a tile, at most `most`, as come out fastest."""
     grid = (Settings(row).number("cores"),)
     run, rows, count = fastest(
@@ -218,6 +222,5 @@ def _rms_norm_grad(row: Row) -> Prediction:
     run = found.run
     time = sum(x.time_us for x in run.launches if x.kernel != "zero_fill")
     knobs = " ".join(f"{k}={v}" for k, v in found.tiling.items())
-    return Prediction(
-        time, roofline_us(row, 3 * m * n * BYTES[dtypes_of(row)[0][0]]), f"vendor's tiling: {knobs}"
-    )
+    one = m * n * BYTES[dtypes_of(row)[0][0]]
+    return Prediction(time, roofline_us(row, (2 * one, one)), f"vendor's tiling: {knobs}")

@@ -88,7 +88,7 @@ def row_maximum(x_ptr, y_ptr, place_ptr, rows, n, ROWS: tl.constexpr, WIDE: tl.c
 
 def tiled(
     row: Row,
-    moved: int,
+    moved: tuple[int, int],
     bytes_of_one: int,
     sizes: tuple[int, int],
     kernel: JitFunction,
@@ -98,8 +98,8 @@ def tiled(
 ) -> Prediction:
     """A kernel of ROWS x WIDE tiles: whole rows where they fit, with as many in a tile as come out fastest.
 
-    bytes_of_one: of each element of a tile in UB, with what is computed; sizes: rows and columns; slow: see
-    `starts.SLOW_START`.
+    moved: bytes that are read and written; bytes_of_one: of each element of a tile in UB, with what is computed; sizes:
+    rows and columns; slow: see `starts.SLOW_START`.
     """
     (rows, n), cores = sizes, Settings(row).number("cores")
     room = min(LARGEST, load_product(row.product).ub_bytes // bytes_of_one)
@@ -121,7 +121,7 @@ def _joined(row: Row) -> Prediction:
     (rows, n), (kind, *_), (result, *_) = shape_of(row), *dtypes_of(row)
     op, own = row.op.split()[0], row.op.endswith("row")
     tensors = tensor(kind, rows * n), tensor(kind, max(rows, n)), tensor(result, rows * n)
-    moved = rows * n * (BYTES[kind] + BYTES[result])
+    moved = (rows * n * BYTES[kind], rows * n * BYTES[result])
     return tiled(row, moved, 32, (rows, n), rows_joined, *tensors, FN=JOINS[op], OWN=own)
 
 
@@ -131,7 +131,7 @@ def _spread(row: Row) -> Prediction:
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, max(rows, n)), tensor(kind, rows * n)
     own = row.op.endswith("row")
-    return tiled(row, rows * n * BYTES[kind], 16, (rows, n), rows_spread, *tensors, OWN=own)
+    return tiled(row, (0, rows * n * BYTES[kind]), 16, (rows, n), rows_spread, *tensors, OWN=own)
 
 
 @predicts("argmax row")
@@ -139,4 +139,4 @@ def _row_maximum(row: Row) -> Prediction:
     """shapes: rows x columns."""
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor("fp32", rows), tensor("int32", rows)
-    return tiled(row, rows * n * BYTES[kind], 32, (rows, n), row_maximum, *tensors)
+    return tiled(row, (rows * n * BYTES[kind], 0), 32, (rows, n), row_maximum, *tensors)

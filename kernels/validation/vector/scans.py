@@ -89,7 +89,7 @@ def _rows(row: Row) -> Prediction:
     join, reduce = SCANS[row.op.split()[0]]
     tensors, moved = (
         (tensor(kind, rows * n), tensor(result, rows * n)),
-        rows * n * (BYTES[kind] + BYTES[result]),
+        (rows * n * BYTES[kind], rows * n * BYTES[result]),
     )
     return tiled(row, moved, 40, (rows, n), along_rows, *tensors, JOIN=join, REDUCE=reduce)
 
@@ -108,6 +108,6 @@ def _columns(row: Row) -> Prediction:
         return along_columns.time((cores,), *tensors, a, b, c, **how)  # type: ignore[no-any-return]
 
     run, most, count = fitting(row, 4096, 64, work)
-    moved = a * b * c * (BYTES[kind] + BYTES[result])
+    moved = (a * b * c * BYTES[kind], a * b * c * BYTES[result])
     note = note_of(count, f"tiles of {most} elements, strips of {strip} columns")
     return Prediction(measured_time(row, run), roofline_us(row, moved), note)

@@ -150,7 +150,7 @@ def _softmax(row: Row) -> Prediction:
     (rows, n), (kind, *_), (result, *_) = shape_of(row), *dtypes_of(row)
     tensors, moved = (
         (tensor(kind, rows * n), tensor(result, rows * n)),
-        rows * n * (BYTES[kind] + BYTES[result]),
+        (rows * n * BYTES[kind], rows * n * BYTES[result]),
     )
     slow = row.op == "log_softmax"
     return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=row.op.startswith("log"), slow=slow)
@@ -161,8 +161,8 @@ def _softmax_grad(row: Row) -> Prediction:
     """shapes: rows x columns."""
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = [tensor(kind, rows * n) for _ in range(3)]
-    log = row.op.startswith("log")
-    return tiled(row, 3 * rows * n * BYTES[kind], 32, (rows, n), softmax_grad, *tensors, LOG=log, slow=log)
+    log, one = row.op.startswith("log"), rows * n * BYTES[kind]
+    return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=log, slow=log)
 
 
 @predicts("layernorm")
@@ -170,7 +170,8 @@ def _layer_norm(row: Row) -> Prediction:
     """shapes: rows x columns; with gamma and beta."""
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, n), tensor(kind, n), tensor(kind, rows * n)
-    return tiled(row, 2 * rows * n * BYTES[kind], 32, (rows, n), layer_norm, *tensors)
+    one = rows * n * BYTES[kind]
+    return tiled(row, (one, one), 32, (rows, n), layer_norm, *tensors)
 
 
 @predicts("layernorm_backward", "layernorm_grad")
@@ -180,4 +181,5 @@ def _layer_norm_grad(row: Row) -> Prediction:
     big, small = tensor(kind, rows * n), tensor("fp32", rows)
     tensors = big, tensor(kind, rows * n), tensor(kind, n), small, tensor("fp32", rows)
     outputs = tensor(kind, rows * n), tensor("fp32", 2 * n)
-    return tiled(row, 3 * rows * n * BYTES[kind], 48, (rows, n), layer_norm_grad, *tensors, *outputs)
+    one = rows * n * BYTES[kind]
+    return tiled(row, (2 * one, one), 48, (rows, n), layer_norm_grad, *tensors, *outputs)

@@ -116,7 +116,7 @@ def tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run,
 def streamed(
     row: Row,
     bytes_of_one: int,
-    moved: int,
+    moved: tuple[int, int],
     kernel: JitFunction,
     *arguments: Any,
     left_out: str = "",
@@ -125,7 +125,7 @@ def streamed(
 ) -> Prediction:
     """A kernel that takes a block beside these arguments, on the row's cores.
 
-    bytes_of_one: what an element needs in UB; moved: bytes of all tensors; slow: see `starts.SLOW_START`.
+    bytes_of_one: what an element needs in UB; moved: bytes that are read and written; slow: see `starts.SLOW_START`.
     """
     grid = (Settings(row).number("cores"),)
     run, note = tried(row, bytes_of_one, lambda block: kernel.time(grid, *arguments, **how, BLOCK=block))
@@ -138,10 +138,10 @@ def streamed(
 def _one(row: Row) -> Prediction:
     n, share = elements(row)
     (source, *_), (target, *_) = dtypes_of(row)
-    moved = BYTES[source] + BYTES[target]
+    size, moved = BYTES[source] + BYTES[target], (n * BYTES[source], n * BYTES[target])
     tensors, fn, wide = (tensor(source, n), tensor(target, n)), UNARY[row.op], row.op != "memcpy"
     left_out = "the bits of the mask are left out" if row.op == "dropout" else ""
-    return streamed(row, moved, n * moved, one_in, *tensors, n, share, left_out=left_out, FN=fn, WIDEN=wide)
+    return streamed(row, size, moved, one_in, *tensors, n, share, left_out=left_out, FN=fn, WIDEN=wide)
 
 
 @predicts(*WITHOUT_INPUT)
@@ -150,7 +150,7 @@ def _none(row: Row) -> Prediction:
     (n, share), (target, *_) = elements(row), dtypes_of(row)[1]
     numbered, size = row.op == "range", BYTES[target]
     y = tensor(target, n)
-    return streamed(row, size, n * size, none_in, y, n, share, slow=numbered, NUMBERED=numbered)
+    return streamed(row, size, (0, n * size), none_in, y, n, share, slow=numbered, NUMBERED=numbered)
 
 
 @predicts(*BINARY)
@@ -161,7 +161,7 @@ def _two(row: Row) -> Prediction:
     """
     s, n = Settings(row), volume(shape_of(row))
     (a, b), (c, *_) = dtypes_of(row)
-    moved, part = BYTES[a] + BYTES[b] + BYTES[c], s.number("part", 1)
+    read, written, part = BYTES[a] + BYTES[b], BYTES[c], s.number("part", 1)
     how = {"FN": BINARY[row.op], "PAST": s.text("l2") == "past", "IN_PLACE": row.op == "foreach_add"}
 
     def work(block: int) -> Run:
@@ -171,20 +171,19 @@ def _two(row: Row) -> Prediction:
         tensors = tensor(a, n), tensor(b, n), tensor(c, n)
         return two_in.time((cores,), *tensors, n, per_core // part, **how, BLOCK=block)  # type: ignore[no-any-return]
 
-    run, note = tried(row, moved, work)
+    run, note = tried(row, read + written, work)
     time = measured_time(row, run) + (part - 1) * (run.time_us - overhead_us(run))
     note = f"1/{part} of the elements simulated" if part > 1 else note
-    return Prediction(time, roofline_us(row, n * moved), note)
+    return Prediction(time, roofline_us(row, (n * read, n * written)), note)
 
 
 @predicts(*TERNARY)
 def _three(row: Row) -> Prediction:
     (n, share), (inputs, (target, *_)) = elements(row), dtypes_of(row)
     kinds = (*inputs, *inputs[-1:] * (3 - len(inputs)), target)
-    moved = sum(BYTES[k] for k in kinds)
-    return streamed(
-        row, moved, n * moved, three_in, *(tensor(k, n) for k in kinds), n, share, FN=TERNARY[row.op]
-    )
+    *read, written = (BYTES[k] for k in kinds)
+    tensors, moved = (tensor(k, n) for k in kinds), (n * sum(read), n * written)
+    return streamed(row, sum(read) + written, moved, three_in, *tensors, n, share, FN=TERNARY[row.op])
 
 
 def elements(row: Row) -> tuple[int, int]:

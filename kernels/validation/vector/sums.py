@@ -169,10 +169,10 @@ JOINED: dict[str, tuple[JitFunction, JitFunction]] = {
 }
 
 
-def _predicted(row: Row, run: Run, moved: float, *notes: str) -> Prediction:
+def _predicted(row: Row, run: Run, read: float, *notes: str) -> Prediction:
     """With the start of a kernel that chooses its schedule when it runs."""
     time = measured_time(row, run) + slow_start_us(row)
-    return Prediction(time, roofline_us(row, moved), "; ".join(x for x in notes if x))
+    return Prediction(time, roofline_us(row, (read, 0)), "; ".join(x for x in notes if x))
 
 
 def _room(row: Row, bytes_of_one: int) -> int:
@@ -206,7 +206,7 @@ def _whole(row: Row) -> Prediction:
     )
     note = "" if given else note_of(count, f"blocks of {block}")
     if norm or n == 1:  # the sum of one element is a copy
-        return Prediction(measured_time(row, run), roofline_us(row, n * BYTES[kind]), note)
+        return Prediction(measured_time(row, run), roofline_us(row, (n * BYTES[kind], 0)), note)
     return _predicted(row, run, n * BYTES[kind], note)
 
 

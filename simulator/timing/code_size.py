@@ -6,7 +6,7 @@ from ..ir.operations import steps_of
 from ..products import Product
 from .lowering.context import LoweringPlan
 
-OF_THE_HEAD = 3  # a load, an operation and a store, as the kernels have that `launch.kernel_head_us` was fitted on
+OF_THE_HEAD = 3  # load, operation, store: of the kernels that `launch.kernel_head_us` was fitted on
 MOVES = ("load", "store", "atomic", "dot")
 
 
@@ -18,8 +18,8 @@ def further_code_us(product: Product, plan: LoweringPlan) -> float:
 
 
 def operations_in_code(plan: LoweringPlan) -> int:
-    """Transfers, products and Vector instructions in the source of a launch that was lowered; a function that the Vector unit
-    takes several instructions for counts as these."""
+    """Transfers, products and Vector instructions in the source of a launch that was lowered; a function counts as the
+    instructions that the Vector unit takes for it."""
     moved = sum(len(plan.program.of_kind(kind)) for kind in MOVES)
     dense = (op for op in plan.program.walk() if op.id in plan.templates)
     return moved + sum(max(1, sum(n for _, n in steps_of(op))) for op in dense)

@@ -33,6 +33,7 @@ from .settings import (
     tensor,
 )
 from .table import Row
+from .vector.starts import slow_start_us
 
 C0 = 16
 # Turns for each row (maximum) or plane, or band of one, (gradient) and tap: the scalar cycles of maxpool-1 and
@@ -213,4 +214,5 @@ def _average(row: Row) -> Prediction:
 
     run, _, _ = fastest(row, (None,), work)
     one = rows * n * BYTES[source]
-    return Prediction(measured_time(row, run), roofline_us(row, (one, one)), "a row at a time")
+    time = measured_time(row, run) + slow_start_us(row)
+    return Prediction(time, roofline_us(row, (one, one)), "a row at a time")

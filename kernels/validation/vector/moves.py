@@ -181,7 +181,8 @@ def _gather(row: Row) -> Prediction:
 
     run, _, _ = fastest(row, [min(64, -(-rows // cores))], work)
     note = "rows one by one; the addresses are data: rows are taken to be spread evenly over the table"
-    return Prediction(measured_time(row, run), roofline_us(row, (rows * n * BYTES[kind],) * 2), note)
+    time = measured_time(row, run) + slow_start_us(row)
+    return Prediction(time, roofline_us(row, (rows * n * BYTES[kind],) * 2), note)
 
 
 @predicts("pad")

@@ -93,13 +93,12 @@ def tiled(
     sizes: tuple[int, int],
     kernel: JitFunction,
     *arguments: Any,
-    slow: bool = False,
     **how: Any,
 ) -> Prediction:
     """A kernel of ROWS x WIDE tiles: whole rows where they fit, with as many in a tile as come out fastest.
 
     moved: bytes that are read and written; bytes_of_one: of each element of a tile in UB, with what is computed; sizes:
-    rows and columns; slow: see `starts.SLOW_START`.
+    rows and columns.
     """
     (rows, n), cores = sizes, Settings(row).number("cores")
     room = min(LARGEST, load_product(row.product).ub_bytes // bytes_of_one)
@@ -111,7 +110,7 @@ def tiled(
 
     run, most, count = fitting(row, room, 64, work)
     note = note_of(count, f"tiles of {most} elements")
-    time = measured_time(row, run) + (slow_start_us(row) if slow else 0.0)
+    time = measured_time(row, run) + slow_start_us(row)
     return Prediction(time, roofline_us(row, moved), note)
 
 

@@ -152,8 +152,7 @@ def _softmax(row: Row) -> Prediction:
         (tensor(kind, rows * n), tensor(result, rows * n)),
         (rows * n * BYTES[kind], rows * n * BYTES[result]),
     )
-    slow = row.op == "log_softmax"
-    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=row.op.startswith("log"), slow=slow)
+    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=row.op.startswith("log"))
 
 
 @predicts("softmax_grad", "log_softmax_grad")
@@ -161,8 +160,8 @@ def _softmax_grad(row: Row) -> Prediction:
     """shapes: rows x columns."""
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = [tensor(kind, rows * n) for _ in range(3)]
-    log, one = row.op.startswith("log"), rows * n * BYTES[kind]
-    return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=log, slow=log)
+    one = rows * n * BYTES[kind]
+    return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=row.op.startswith("log"))
 
 
 @predicts("layernorm")

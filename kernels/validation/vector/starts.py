@@ -8,10 +8,15 @@ from ....simulator import language as tl
 from ..settings import Settings, tensor
 from ..table import Row
 
-# Starts of an element-wise kernel on as many cores that the start of such a kernel takes: sums, means, transpositions,
-# ranges, logarithms of softmax. The middle of what the smallest of each kind take, with next to no work:
-# msi-alexnet-reduce_sum-3 (2.8 of them), msi-alexnet-transpose-3 (2.8), msi-qwen-range-2 (1.8).
-SLOW_START = 2.8
+# Starts of an element-wise kernel on as many cores that the start of another kernel takes. Sums, means, transpositions and
+# logarithms of softmax: what the smallest of each kind take, with next to no work: msi-alexnet-reduce_sum-3 (2.6 of them),
+# msi-alexnet-transpose-3 (2.6). Kernels that only have a tiling of their own: msi-qwen-range-2.
+SLOW_START, OWN_START = 2.6, 1.8
+STARTS = {
+    **dict.fromkeys(("transpose", "log_softmax", "log_softmax_grad"), SLOW_START),
+    **dict.fromkeys(("range", "dropout", "slice", "concat", "gather", "pad", "tile"), OWN_START),
+    **dict.fromkeys(("avgpool", "avgpool_grad"), OWN_START),
+}
 LANES = 8
 
 
@@ -22,13 +27,17 @@ def next_to_nothing(y_ptr, LANES: tl.constexpr):
     tl.store(y_ptr + at, tl.zeros((LANES,), tl.float32))
 
 
-def slow_start_us(row: Row) -> float:
+def slow_start_us(row: Row, starts: float = 0.0) -> float:
     """What its start takes beyond that of an element-wise kernel on the row's cores, in their own time (time=core), too.
 
+    starts: how many of these it takes; without it what is known of the row's operator.
     Kernels that are launched again and again take as long (fg2162-[1024,1]-torch): what they fetch is new with each launch.
     """
+    more = (starts or STARTS.get(row.op, 1.0)) - 1.0
+    if not more:
+        return 0.0
     s = Settings(row)
     cores = s.number("cores")
     with sim.device(**s.device_options() | {"cold_code": True}):
         start = next_to_nothing.time((cores,), tensor("fp32", cores * LANES), LANES=LANES)
-    return (SLOW_START - 1.0) * float(start.time_us)
+    return more * float(start.time_us)

@@ -120,17 +120,16 @@ def streamed(
     kernel: JitFunction,
     *arguments: Any,
     left_out: str = "",
-    slow: bool = False,
     **how: Any,
 ) -> Prediction:
     """A kernel that takes a block beside these arguments, on the row's cores.
 
-    bytes_of_one: what an element needs in UB; moved: bytes that are read and written; slow: see `starts.SLOW_START`.
+    bytes_of_one: what an element needs in UB; moved: bytes that are read and written.
     """
     grid = (Settings(row).number("cores"),)
     run, note = tried(row, bytes_of_one, lambda block: kernel.time(grid, *arguments, **how, BLOCK=block))
     note = "; ".join(x for x in (note, left_out) if x)
-    time = measured_time(row, run) + (slow_start_us(row) if slow else 0.0)
+    time = measured_time(row, run) + slow_start_us(row)
     return Prediction(time, roofline_us(row, moved), note)
 
 
@@ -150,7 +149,7 @@ def _none(row: Row) -> Prediction:
     (n, share), (target, *_) = elements(row), dtypes_of(row)[1]
     numbered, size = row.op == "range", BYTES[target]
     y = tensor(target, n)
-    return streamed(row, size, (0, n * size), none_in, y, n, share, slow=numbered, NUMBERED=numbered)
+    return streamed(row, size, (0, n * size), none_in, y, n, share, NUMBERED=numbered)
 
 
 @predicts(*BINARY)

@@ -10,7 +10,7 @@ from ascendtile.simulator import Product, Shape, device, load_product, shape
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.l2.state import COLD, LOOP, WARM, L2State
 from ascendtile.simulator.record.run import Run
-from ascendtile.simulator.timing.engine.machine import start_cycles
+from ascendtile.simulator.timing.engine.machine import cores_each, start_cycles
 
 from .choices import keep, kept
 from .registry import NO_TILING, check_fits
@@ -69,8 +69,10 @@ class Settings:
         return L2State(changed=changed / 100, words=found) if changed else found
 
     def _after_others(self) -> bool:
-        """code=warm: launched again and again; cold: other kernels ran before, as in a profile that says what was in L2."""
-        entry = self.text("code", "cold" if self.text("l2", "loop") in ("cold", "warm", "first") else "warm")
+        """code=warm: launched again and again, usual for l2=loop. cold, usual for all others: other kernels ran before, as
+        in a profile of a network, or the profiler of one operator cleared the caches: msOpProf keeps what a context left in
+        L2 only where it replays a range of kernels (its typical cases say so)."""
+        entry = self.text("code", "warm" if self.text("l2") == LOOP else "cold")
         if entry not in ("cold", "warm"):
             raise UsageError(f"{self.row.id}: code={entry} is not one of cold, warm")
         return entry == "cold"
@@ -139,7 +141,8 @@ def outside_us(row: Row, run: Run) -> float:
     product, launch = load_product(row.product), run.launches[0]
     if product.core_model != "split":
         return 0.0
-    started = start_cycles(product, launch.cores) * (launch.cores_used - 1) / product.us_to_cycles(1.0)
+    together = cores_each(product, {name.partition(".")[0] for name in launch.pipes})
+    started = start_cycles(product) * together * (launch.cores_used - 1) / product.us_to_cycles(1.0)
     return product.number("launch.single_core_overhead_us") + started / 2
 
 

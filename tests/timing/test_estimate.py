@@ -313,3 +313,34 @@ def test_values_alone_refuse_what_does_not_fit():
     with sim.device("ascend910b3", time=False), pytest.raises(sim.RunError, match="ub overflow"):
         kernels.add[(1,)](x, x, out, x.size, BLOCK=x.size)
     assert not out.any()
+
+
+@sim.jit
+def product_of(a_ptr, c_ptr, TILES: tl.constexpr, FRACTALS: tl.constexpr):
+    m, rows = tl.arange(0, 16), tl.arange(0, 256)
+    acc = tl.zeros((16, 256), tl.float32)
+    for t in range(TILES):
+        if FRACTALS:
+            inside = m[:, None] * 16 + m[None, :]
+            first = m[:, None] * 4096 + m[None, :] * 256
+            tile = tl.load(a_ptr + t * 65536 + first[:, :, None, None] + inside[None, None, :, :])
+            b = tl.reshape(tl.permute(tile, (1, 2, 0, 3)), (256, 256))
+        else:
+            b = tl.load(a_ptr + t * 65536 + rows[:, None] * 256 + tl.arange(0, 256)[None, :])
+        acc = tl.dot(tl.load(a_ptr + m[:, None] * 256 + tl.arange(0, 256)[None, :]), b, acc)
+    tl.store(c_ptr + m[:, None] * 256 + tl.arange(0, 256)[None, :], acc)
+
+
+@pytest.mark.parametrize(
+    ("fractals", "figure"),
+    [(False, "path.gm_to_l1_nd2nz.bytes_per_cycle"), (True, "path.gm_to_l1.memory_bytes_per_cycle")],
+)
+def test_what_memory_has_in_fractals_comes_faster_than_rows_that_are_turned_into_them(fractals, figure):
+    with sim.device("ascend910b3", values=False, l2="cold"):
+        few, many = (
+            product_of.time(
+                (1,), sim.shape(n * 65536, "float16"), sim.shape(4096, "float32"), TILES=n, FRACTALS=fractals
+            )
+            for n in (16, 32)
+        )
+    assert many.cycles - few.cycles == pytest.approx(16 * 2 * 65536 / P.number(figure), rel=0.1)

@@ -18,6 +18,7 @@ HBM, L2 = 0, 1
 CUBE_UNIT, FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT = "AIC", "AIV", "AIV1"
 # Channels of the paths to and from global memory: from or to HBM, and where L2 has the bytes. `_channels` makes them.
 CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
+FRACTALS = 13  # GM to L1 from HBM, of a tile that memory has as L1 keeps it
 # In their place where two Vector cores do the same: each moves half of a tile; each loads a whole one, the second from L2.
 HALVES, WHOLE = {0: 8, 1: 9, 2: 10, 6: 11}, {0: 12, 1: 9}
 
@@ -39,6 +40,7 @@ class Wiring:
     read: tuple[int, int]  # GM to UB: from HBM, from L2
     write: tuple[int, int]  # UB to GM: as fast as memory takes it, and into L2
     cube_read: tuple[int, int]  # GM to L1
+    cube_read_fractals: tuple[int, int]  # of a tile that is not turned into fractals on the way
     cube_write: tuple[int, int]  # L0C to GM
     alike: bool  # whether two Vector cores do the same at the same time
     cores_each: int  # AIC and AIV cores that a core of the machine consists of
@@ -142,6 +144,7 @@ def wire(
         read=CHANNELS["gm_to_ub"],
         write=CHANNELS["ub_to_gm"],
         cube_read=CHANNELS["gm_to_l1"],
+        cube_read_fractals=(FRACTALS, CHANNELS["gm_to_l1"][1]),
         cube_write=CHANNELS["l0c_to_gm"],
         alike=alike,
         cores_each=together,
@@ -194,7 +197,10 @@ def _channels(product: Product) -> tuple[Channel, ...]:
         _channel("L0C to L2", _out_rate(product, hit=True), (L2,)),
     )
     of_two = [replace(found[c], resources=2 * found[c].resources) for c in HALVES]
-    return (*found, *of_two, replace(found[0], resources=(HBM, L2, L2)))
+    whole_for_two = replace(found[0], resources=(HBM, L2, L2))
+    fast = "path.gm_to_l1.memory_bytes_per_cycle"
+    rate = product.number(fast) if product.has(fast) else found[3].port_bytes_per_cycle
+    return (*found, *of_two, whole_for_two, _channel("GM to L1 in fractals from HBM", rate, (HBM, L2)))
 
 
 def _channel(name: str, rate: float, resources: tuple[int, ...]) -> Channel:

@@ -106,7 +106,7 @@ def core_counts(tensors: Tensors, product: Product, parts: tuple[int, ...] = (1,
     most = product.vector_cores
     size = sum(x.size * dtype_of(x).itemsize for x in tensors.values())
     reading = size / memory_rate(product) / product.us_to_cycles(1.0)
-    starting = start_cycles(product, most) * (most - 1) / product.us_to_cycles(1.0)
+    starting = start_cycles(product) * (most - 1) / product.us_to_cycles(1.0)
     if reading > LONG * (launch_overhead_us(product) + starting):
         return (most,)
     return tuple(dict.fromkeys(max(1, most // d) for d in parts))

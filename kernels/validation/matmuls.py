@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ... import simulator as sim
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
+from ...simulator.timing.lowering.context import BARRIER
 from ..matmul.strips import MOST_PIECES, kept_bytes, pieces, strips
 from ..operator.layout import up
 from . import matmul_kernels as kernels
@@ -28,6 +29,7 @@ from .settings import (
     roofline_us,
     shape_of,
     tensor,
+    vector_cores_us,
 )
 from .table import Row
 
@@ -69,7 +71,7 @@ class RowProduct:
         self.sizes: Sizes = shape_of(row)  # type: ignore[assignment]
         inputs, outputs = dtypes_of(row)
         self.a, self.b, self.c = inputs[0], inputs[-1], outputs[0]
-        self.cores = self.s.number("cores")
+        self.cores, self.product = self.s.number("cores"), sim.load_product(row.product)
         self.layouts = tuple(self._layout(name) for name in "ab")
         self.integer = self.a == "int8"
 
@@ -141,16 +143,25 @@ class RowProduct:
         return run
 
     def time(self, way: Way, run: Run) -> float:
-        """In us: with what the Vector cores add up after it, in the same task."""
-        time = measured_time(self.row, run)
+        """In us: with the Vector cores that start, too, and what they add up after a barrier, in the same task."""
+        time = measured_time(self.row, run) + vector_cores_us(self.row, run, self._vector_cores(way))
         if way.parts == 1:
             return time
         added = self._added(1 if self.s.text("sums") == "atomic" else way.parts)
-        return time + added.time_us - overhead_us(added)
+        barrier = self.product.number(BARRIER) if self.product.has(BARRIER) else 0.0
+        return time + self.product.cycles_to_us(barrier) + added.time_us - overhead_us(added)
+
+    def _vector_cores(self, way: Way) -> int:
+        """How many start beside a Cube core: all where they add up, otherwise as the row says."""
+        most = self.product.aiv_per_aic
+        each = self.s.number("aiv", 0) if way.parts == 1 else most
+        if each > most:
+            raise UsageError(f"{self.row.id}: aiv={each}, but {most} Vector cores are beside a Cube core")
+        return each
 
     def _added(self, parts: int) -> Run:
         m, n, _ = self.sizes
-        vectors = self.cores * sim.load_product(self.row.product).aiv_per_aic
+        vectors = self.cores * self.product.aiv_per_aic
         sums = tensor("int32" if self.integer else "fp32", parts * m * n)
         block = min(SUM_BLOCK, up(-(-m * n // vectors), 64))
         with sim.device(**self.s.device_options() | {"l2": "warm"}):
@@ -164,7 +175,8 @@ class RowProduct:
 def _matmul(row: Row) -> Prediction:
     """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group; a, b: T (transposed), NZ (in
     fractals) or NZT (the transposed matrix in fractals); keep=a or b: that operand stays in L1 over several tiles; parts: of
-    the sum, which Vector cores add up, or memory with sums=atomic; part: see below.
+    the sum, which Vector cores add up, or memory with sums=atomic; aiv: Vector cores that start beside each Cube core though
+    they have no work on the tiles (they ask for products, or return at once); part: see below.
 
     part: only the first of that many equal parts of the rows is simulated (they follow each other on one core).
     """
@@ -229,7 +241,7 @@ def _whole_in_l1(product: RowProduct, tile: Sizes, keep: str) -> bool:
     """Whether a tile of an operand is all of it, and stays in L1 beside two copies of a tile of the other."""
     (m, n, k), (bm, bn, bk) = product.sizes, tile
     whole, tiles = ((bm, bn), -(-n // bn)) if keep == "a" else ((bn, bm), -(-m // bm))
-    machine = sim.load_product(product.row.product)
+    machine = product.product
     room = machine.l1_bytes - machine.integer("buffers.l1_reserved")
     held, other = kept_bytes(*whole, k, bk, BYTES[product.a])
     fits = held + 2 * other <= room and pieces(k, bk) <= MOST_PIECES

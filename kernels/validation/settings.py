@@ -10,7 +10,12 @@ from ascendtile.simulator import Product, Shape, device, load_product, shape
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.l2.state import COLD, LOOP, WARM, L2State
 from ascendtile.simulator.record.run import Run
-from ascendtile.simulator.timing.engine.machine import launch_overhead_us, start_cycles
+from ascendtile.simulator.timing.engine.machine import (
+    cold_code_us,
+    cores_each,
+    launch_overhead_us,
+    start_cycles,
+)
 
 from .choices import keep, kept
 from .registry import NO_TILING, check_fits
@@ -68,9 +73,11 @@ class Settings:
         found: Any = known[entry]
         return L2State(changed=changed / 100, words=found) if changed else found
 
-    def _after_others(self) -> bool:
-        """code=warm: launched again and again; cold: other kernels ran before, as in a profile that says what was in L2."""
-        entry = self.text("code", "cold" if self.text("l2", "loop") in ("cold", "warm", "first") else "warm")
+    def after_others(self) -> bool:
+        """code=warm: launched again and again, usual for l2=loop. cold, usual for all others: other kernels ran before, as
+        in a profile of a network, or the profiler of one operator cleared the caches: msOpProf keeps what a context left in
+        L2 only where it replays a range of kernels (its typical cases say so)."""
+        entry = self.text("code", "warm" if self.text("l2") == LOOP else "cold")
         if entry not in ("cold", "warm"):
             raise UsageError(f"{self.row.id}: code={entry} is not one of cold, warm")
         return entry == "cold"
@@ -88,7 +95,7 @@ class Settings:
             "compiler": compiler,
             "multibuffer": self.number("buffers", 2),
             "l2": self.l2(),
-            "cold_code": self._after_others(),
+            "cold_code": self.after_others(),
             "unit_flag": self.text("unitflag", "off") == "on",
             "banks_apart": self.text("banks") == "apart",
         }
@@ -139,8 +146,23 @@ def outside_us(row: Row, run: Run) -> float:
     product, launch = load_product(row.product), run.launches[0]
     if product.core_model != "split":
         return 0.0
-    started = start_cycles(product, launch.cores) * (launch.cores_used - 1) / product.us_to_cycles(1.0)
+    together = cores_each(product, {name.partition(".")[0] for name in launch.pipes})
+    started = start_cycles(product) * together * (launch.cores_used - 1) / product.us_to_cycles(1.0)
     return product.number("launch.single_core_overhead_us") + started / 2
+
+
+def vector_cores_us(row: Row, run: Run, each: int) -> float:
+    """What `each` Vector cores beside a Cube core, which the launch starts as well, add to the time of a kernel without
+    Vector work: they start between the Cube cores, and fetch code after another kernel."""
+    product, launch = load_product(row.product), run.launches[0]
+    if product.core_model != "split" or not each or "AIV.V" in launch.pipes:
+        return 0.0
+    s, cores = Settings(row), launch.cores_used
+    later = start_cycles(product) * each * (cores - 1) / product.us_to_cycles(1.0)
+    time = 0.0 if s.text("time", "task") == "core" else later
+    if s.after_others():
+        time += cold_code_us(product, cores * (1 + each), True) - cold_code_us(product, cores, False)
+    return time
 
 
 def overhead_us(run: Run) -> float:

@@ -30,7 +30,7 @@ from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
 from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
-from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
+from .engine.machine import Wiring, cold_code_us, launch_overhead_us, wire, with_memory_rate
 from .fitting import require_places
 from .lowering.context import LoweringPlan
 from .lowering.flags import check_barrier
@@ -186,8 +186,10 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     used = int((result.core_programs > 0).sum())
     programs = len(result.programs)
     compiled = call.device.author == TRITON_ASCEND
-    overhead = launch_overhead_us(product, used - 1 if call.device.cold_code else 0)
-    overhead += further_code_us(product, plan) if call.device.cold_code else 0.0
+    overhead = launch_overhead_us(product)
+    if call.device.cold_code:
+        overhead += cold_code_us(product, used * wiring.cores_each, wiring.mixed)
+        overhead += further_code_us(product, plan)
     per_us = product.us_to_cycles(1.0)
     kernel, program = call.kernel.source, plan.program
     texts = {file: linecache.getlines(file) for file, *_ in plan.lines}  # as they are now

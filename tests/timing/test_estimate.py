@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ascendtile.simulator as sim
+from ascendtile.simulator import language as tl
 from ascendtile.simulator.timing.engine.machine import start_cycles
 
 from ..support import kernels
@@ -129,7 +130,7 @@ def test_programs_beyond_the_cores_run_in_waves_with_dispatch():
         return launch_of(kernels.add, (programs,), shape, shape, shape, n, BLOCK=8192).cycles
 
     assert cycles(80) - cycles(40) > P.number("launch.dispatch_cycles_per_program")
-    assert cycles(40) - 39 * start_cycles(P, 40) < 1.5 * cycles(1)
+    assert cycles(40) - 39 * start_cycles(P) < 1.5 * cycles(1)
 
 
 def test_a_launch_takes_longer_the_more_cores_have_to_start():
@@ -142,13 +143,61 @@ def test_a_launch_takes_longer_the_more_cores_have_to_start():
         P.number("launch.all_cores_overhead_us") - P.number("launch.single_core_overhead_us")
     )
     assert last <= full.cycles - one.cycles < 1.1 * last
-    with sim.device("ascend910b3", cold_code=True):
-        cold = kernels.add.time((40,), shape, shape, shape, 40 * 1024, BLOCK=1024).launches[0]
-    fetched = 39 * P.number("launch.cold_code_us_per_core")  # all cores wait, none is ahead of another
-    fetched += P.number("launch.cold_code_us_per_operation")  # of the addition's second load
-    assert cold.cycles == full.cycles
-    assert cold.time_us - full.time_us == pytest.approx(fetched)
     assert full.time_us == pytest.approx(P.cycles_to_us(full.cycles) + full.overhead_us)
+
+
+@sim.jit
+def product_and_scale(a_ptr, c_ptr, VECTOR: tl.constexpr):
+    at = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    c = tl.dot(tl.load(a_ptr + at), tl.load(a_ptr + at))
+    tl.store(c_ptr + tl.program_id(0) * 256 + at, c * 2.0 if VECTOR else c)
+
+
+@pytest.mark.parametrize(
+    ("product", "of_cube", "of_both"), [("ascend910b3", 1, 3), ("ascend910b1", 1, 3), ("ascend910a", 1, 1)]
+)
+@pytest.mark.parametrize("cold", [False, True])
+def test_each_core_that_starts_counts_also_the_vector_cores_beside_a_cube_core(
+    product, of_cube, of_both, cold
+):
+    """One after the other in any launch, and the code of all of them after another kernel."""
+    p, cores = sim.load_product(product), 16
+    for vector, each in ((False, of_cube), (True, of_both)):
+        with sim.device(product, values=False, cold_code=cold):
+            one, all_cores = (
+                product_and_scale.time(
+                    (n,), sim.shape(256, "float16"), sim.shape(n * 256, "float32"), VECTOR=vector
+                ).launches[0]
+                for n in (1, cores)
+            )
+        step = p.cycles_to_us(start_cycles(p)) * each
+        assert all_cores.working_us - one.working_us == pytest.approx((cores - 1) * step, rel=0.25)
+        fetched = p.number("launch.cold_code_us_per_core") * each * (cores - 1) if cold else 0.0
+        assert all_cores.overhead_us - one.overhead_us == pytest.approx(fetched)
+
+
+def test_code_of_another_kernel_keeps_all_cores_from_work_and_that_of_two_units_for_longer():
+    """Cores wait at the same time: what they do afterwards takes as long as in a loop."""
+    x = sim.shape(40 * 1024, "float16")
+    for kernel, grid, arguments, further, fixed in (
+        (kernels.add, 40, dict(x_ptr=x, y_ptr=x, out_ptr=x, n=40 * 1024, BLOCK=1024), 1, 0.0),
+        (
+            product_and_scale,
+            20,
+            dict(a_ptr=x, c_ptr=sim.shape(20 * 256, "float32"), VECTOR=True),
+            2,
+            P.number("launch.cold_mixed_code_us"),
+        ),
+    ):
+        with sim.device("ascend910b3", values=False):
+            warm = kernel.time((grid,), **arguments).launches[0]
+        with sim.device("ascend910b3", values=False, cold_code=True):
+            cold = kernel.time((grid,), **arguments).launches[0]
+        assert cold.cycles == warm.cycles
+        cores = 40 if not fixed else 60
+        fetched = (cores - 1) * P.number("launch.cold_code_us_per_core") + fixed
+        fetched += further * P.number("launch.cold_code_us_per_operation")
+        assert cold.overhead_us - warm.overhead_us == pytest.approx(fetched)
 
 
 @pytest.mark.parametrize("product", sim.product_names())
@@ -266,3 +315,34 @@ def test_values_alone_refuse_what_does_not_fit():
     with sim.device("ascend910b3", time=False), pytest.raises(sim.RunError, match="ub overflow"):
         kernels.add[(1,)](x, x, out, x.size, BLOCK=x.size)
     assert not out.any()
+
+
+@sim.jit
+def product_of(a_ptr, c_ptr, TILES: tl.constexpr, FRACTALS: tl.constexpr):
+    m, rows = tl.arange(0, 16), tl.arange(0, 256)
+    acc = tl.zeros((16, 256), tl.float32)
+    for t in range(TILES):
+        if FRACTALS:
+            inside = m[:, None] * 16 + m[None, :]
+            first = m[:, None] * 4096 + m[None, :] * 256
+            tile = tl.load(a_ptr + t * 65536 + first[:, :, None, None] + inside[None, None, :, :])
+            b = tl.reshape(tl.permute(tile, (1, 2, 0, 3)), (256, 256))
+        else:
+            b = tl.load(a_ptr + t * 65536 + rows[:, None] * 256 + tl.arange(0, 256)[None, :])
+        acc = tl.dot(tl.load(a_ptr + m[:, None] * 256 + tl.arange(0, 256)[None, :]), b, acc)
+    tl.store(c_ptr + m[:, None] * 256 + tl.arange(0, 256)[None, :], acc)
+
+
+@pytest.mark.parametrize(
+    ("fractals", "figure"),
+    [(False, "path.gm_to_l1_nd2nz.bytes_per_cycle"), (True, "path.gm_to_l1.memory_bytes_per_cycle")],
+)
+def test_what_memory_has_in_fractals_comes_faster_than_rows_that_are_turned_into_them(fractals, figure):
+    with sim.device("ascend910b3", values=False, l2="cold"):
+        few, many = (
+            product_of.time(
+                (1,), sim.shape(n * 65536, "float16"), sim.shape(4096, "float32"), TILES=n, FRACTALS=fractals
+            )
+            for n in (16, 32)
+        )
+    assert many.cycles - few.cycles == pytest.approx(16 * 2 * 65536 / P.number(figure), rel=0.1)

@@ -14,6 +14,7 @@ from ascendtile.kernels.validation import matmul_kernels as kernels
 from ascendtile.kernels.validation import predict, read_tables
 from ascendtile.kernels.validation.matmuls import USUAL, RowProduct, Way
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.timing.engine.machine import start_cycles
 
 ROWS = {r.id: r for r in read_tables() if r.table == "kernels"}
 FREE, TOLD = ROWS["msi-qwen-matmul-5"], ROWS["catlass-11b2"]
@@ -93,6 +94,25 @@ def test_results_of_int8_products_are_scaled_on_the_vector_cores():
     run = RowProduct(row).run(Way((128, 256, 512)))
     assert {"AIV.V", "AIV.MTE3"} <= {n for n, p in run.pipes.items() if p.busy_cycles}
     assert run.pipes["AIC.FIXP"].busy_cycles > 0
+
+
+def test_vector_cores_that_start_beside_cube_cores_cost_their_start_and_their_code():
+    def us(tiling, **how):
+        return predict(replace(TOLD, shapes="20x6144x512", tiling=f"{TOLD.tiling} {tiling}", **how)).value
+
+    product = sim.load_product(TOLD.product)
+    per_core, mixed = (product.number(f"launch.cold_{n}") for n in ("code_us_per_core", "mixed_code_us"))
+    cores, start = 20, product.cycles_to_us(start_cycles(product))
+    for each in (1, 2):
+        code = cores * each * per_core + mixed
+        assert us(f"aiv={each} time=core") - us("time=core") == pytest.approx(code)
+        started = (cores - 1) * each * start
+        assert us(f"aiv={each}") - us("") == pytest.approx(code + started)
+        assert us(f"aiv={each} code=warm") - us("code=warm") == pytest.approx(started)
+    scaled = {"op": "quant_matmul", "dtypes": "int8,int8->bf16"}
+    assert us("aiv=2", **scaled) == us("", **scaled)  # they work there, and count anyway
+    with pytest.raises(UsageError, match="aiv=3, but 2 Vector cores"):
+        us("aiv=3")
 
 
 def test_a_layout_that_there_is_not_is_refused():

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from ...products import Product
+from ..engine.machine import FRACTALS
 
 GRADES = "ABCD"
 BEST, WORST = 0, len(GRADES) - 1
@@ -45,14 +46,16 @@ def _pipe_grade(product: Product, name: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def channel_grades(product: Product) -> tuple[int, ...]:
+def channel_grades(product: Product) -> dict[int, int]:
     """By channel of `machine._channels`, the grade of its port rate, its fixed cycles and what it shares.
 
     Through L2, past it and out of it, a path has one grade: the worst.
     """
     to_ub, to_l1, ub_out, l0c_out = "gm_to_ub", "gm_to_l1_nd2nz", "ub_to_gm", "l0c_to_gm"
     paths = (to_ub, to_ub, ub_out, to_l1, to_l1, l0c_out, ub_out, l0c_out)
-    return tuple(grade_of(product, (*READING, *_figures_of(product, path))) for path in paths)
+    grades = {n: grade_of(product, (*READING, *_figures_of(product, path))) for n, path in enumerate(paths)}
+    as_it_lies = (*READING, "path.gm_to_l1.memory_bytes_per_cycle", *_figures_of(product, to_l1)[1:])
+    return grades | {FRACTALS: grade_of(product, as_it_lies)}
 
 
 def _figures_of(product: Product, path: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ A kernel without matrix products runs on Vector cores. One with them runs on Cub
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,9 +15,10 @@ from ...products import Product
 from .engine import Channel, Machine, PipeSpec, Resource
 
 HBM, L2 = 0, 1
-FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT = "AIV", "AIV1"
+CUBE_UNIT, FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT = "AIC", "AIV", "AIV1"
 # Channels of the paths to and from global memory: from or to HBM, and where L2 has the bytes. `_channels` makes them.
 CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
+FRACTALS = 13  # GM to L1 from HBM, of a tile that memory has as L1 keeps it
 # In their place where two Vector cores do the same: each moves half of a tile; each loads a whole one, the second from L2.
 HALVES, WHOLE = {0: 8, 1: 9, 2: 10, 6: 11}, {0: 12, 1: 9}
 
@@ -38,8 +40,15 @@ class Wiring:
     read: tuple[int, int]  # GM to UB: from HBM, from L2
     write: tuple[int, int]  # UB to GM: as fast as memory takes it, and into L2
     cube_read: tuple[int, int]  # GM to L1
+    cube_read_fractals: tuple[int, int]  # of a tile that is not turned into fractals on the way
     cube_write: tuple[int, int]  # L0C to GM
     alike: bool  # whether two Vector cores do the same at the same time
+    cores_each: int  # AIC and AIV cores that a core of the machine consists of
+
+    @property
+    def mixed(self) -> bool:
+        """Whether its cores are Cube and Vector cores."""
+        return CUBE_UNIT in self.machine.units and len(self.machine.units) > 1
 
     def channel(self, number: int, half: bool) -> int:
         """The one that a transfer takes. half: whether each Vector core moves half of a tile."""
@@ -101,12 +110,13 @@ def wire(
         units = (*units, (SECOND_VECTOR_UNIT, units[-1][1]))
     pipes = _pipes(product, units, SECOND_VECTOR_UNIT if alike else "")
     index = {(p.unit, p.name): i for i, p in enumerate(pipes)}
-    vector_unit, cube_unit = (FIRST_VECTOR_UNIT, "AIC") if split else ("AICORE", "AICORE")
+    vector_unit, cube_unit = (FIRST_VECTOR_UNIT, CUBE_UNIT) if split else ("AICORE", "AICORE")
 
     def pipe(unit: str, name: str) -> int:
         return index.get((unit, name), -1)
 
     cores = product.cube_cores if has_dot else product.vector_cores // (product.aiv_per_aic if both else 1)
+    together = cores_each(product, [name for name, _ in units])
     machine = Machine(
         pipes=pipes,
         cores=cores,
@@ -116,7 +126,7 @@ def wire(
             Resource(name="L2", bytes_per_cycle=product.l2_bytes_per_cycle),
         ),
         dispatch_cycles=product.number("launch.dispatch_cycles_per_program"),
-        core_start_cycles=start_cycles(product, cores),
+        core_start_cycles=start_cycles(product) * together,
         cross_pipe_cycles=product.number("sync.set_flag_cycles") + product.number("sync.wait_flag_cycles"),
         issue_cycles=product.number("scalar.issue_cycles_per_instruction"),
     )
@@ -134,8 +144,10 @@ def wire(
         read=CHANNELS["gm_to_ub"],
         write=CHANNELS["ub_to_gm"],
         cube_read=CHANNELS["gm_to_l1"],
+        cube_read_fractals=(FRACTALS, CHANNELS["gm_to_l1"][1]),
         cube_write=CHANNELS["l0c_to_gm"],
         alike=alike,
+        cores_each=together,
     )
 
 
@@ -150,8 +162,8 @@ def _units(split: bool, has_dot: bool, has_vector: bool) -> tuple[tuple[str, tup
     if not split:
         return (("AICORE", ("S", "V", "MTE2", "MTE3", *(("MTE1", "M") if has_dot else ()))),)
     if not has_dot:
-        return (("AIV", vector),)
-    return (("AIC", cube), ("AIV", vector)) if has_vector else (("AIC", cube),)
+        return ((FIRST_VECTOR_UNIT, vector),)
+    return ((CUBE_UNIT, cube), (FIRST_VECTOR_UNIT, vector)) if has_vector else ((CUBE_UNIT, cube),)
 
 
 def _pipes(
@@ -185,7 +197,10 @@ def _channels(product: Product) -> tuple[Channel, ...]:
         _channel("L0C to L2", _out_rate(product, hit=True), (L2,)),
     )
     of_two = [replace(found[c], resources=2 * found[c].resources) for c in HALVES]
-    return (*found, *of_two, replace(found[0], resources=(HBM, L2, L2)))
+    whole_for_two = replace(found[0], resources=(HBM, L2, L2))
+    fast = "path.gm_to_l1.memory_bytes_per_cycle"
+    rate = product.number(fast) if product.has(fast) else found[3].port_bytes_per_cycle
+    return (*found, *of_two, whole_for_two, _channel("GM to L1 in fractals from HBM", rate, (HBM, L2)))
 
 
 def _channel(name: str, rate: float, resources: tuple[int, ...]) -> Channel:
@@ -218,20 +233,33 @@ def with_memory_rate(machine: Machine, product: Product, write_share: float, par
     return replace(machine, resources=(hbm, *machine.resources[HBM + 1 :]))
 
 
-def start_cycles(product: Product, most_cores: int) -> float:
-    """Cycles between the starts of two cores: the last one starts so much later than the first."""
+def cores_each(product: Product, units: Collection[str]) -> int:
+    """AIC and AIV cores that start together where a core of the machine has these units."""
+    return 1 if len(units) == 1 else product.aiv_per_aic + (CUBE_UNIT in units)
+
+
+def start_cycles(product: Product) -> float:
+    """Cycles between the starts of two cores, AIC or AIV: those of all Vector cores lie between those of one and all."""
     one, most = (product.number(f"launch.{n}_overhead_us") for n in ("single_core", "all_cores"))
-    return product.us_to_cycles(most - one) / max(1, most_cores - 1)
+    return product.us_to_cycles(most - one) / max(1, product.vector_cores - 1)
 
 
-def launch_overhead_us(product: Product, cold_cores: int = 0) -> float:
-    """Of a launch, what is before its cores and after them, the head of the kernel in a core, and the code it fetches.
+def cold_code_us(product: Product, cores: int, mixed: bool) -> float:
+    """Time after another kernel until the cores work: all of them fetch the kernel's code, and what one of them waits for
+    is the same for all.
 
-    cold_cores: cores that fetch it after another kernel, beyond the first, whose part is in the head: that was fitted on
-    kernels of one block after others. They read the same lines side by side, so that all wait as long:
-    in profiles of networks the mean core's own time is nearly the task's, however many cores there are, and tensors of 6
-    to 36 MB that are in L2 take what L2 gives beyond that (relu-2, -3, -4, memcpy-3, -4, -5 of two training steps).
+    That they wait at the same time is what profiles tell: cast-1 of the Qwen3 step takes 6.4 us on 40 cores, 2.8 when it is
+    launched again and again, and 5.4 of the 6.4 are the mean core's own time. cores: AIC and AIV that start, with those that
+    find no work to do; the part of the first is in the head, which was fitted on kernels of one block after others.
+    mixed: Cube and Vector work, which is two programs.
+    """
+    fetched = (cores - 1) * product.number("launch.cold_code_us_per_core")
+    return fetched + (product.number("launch.cold_mixed_code_us") if mixed else 0.0)
+
+
+def launch_overhead_us(product: Product) -> float:
+    """Of a launch, what is before its cores and after them, and the head of the kernel in a core.
+
     That cores start one after the other is in the engine (`start_cycles`).
     """
-    fixed = sum(product.number(f"launch.{n}_us") for n in ("single_core_overhead", "kernel_head"))
-    return fixed + cold_cores * product.number("launch.cold_code_us_per_core")
+    return sum(product.number(f"launch.{n}_us") for n in ("single_core_overhead", "kernel_head"))

@@ -11,7 +11,7 @@ from ...ir.program import Op, Value
 from ..costs.transfers import boxed
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
-from ..placement.layouts import FRACTAL, table_bytes
+from ..placement.layouts import FRACTAL, in_fractals, table_bytes
 from ..placement.slots import Slot
 from .cut_products import Ends, Multiplied, cut, masks_of
 from .hand_overs import HandOvers, Leg
@@ -33,11 +33,12 @@ class CubeLowering:
         self.pending_bias: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
-        """A tile that is loaded to be an operand: GM to L1, ND to NZ on the way."""
+        """A tile that is loaded to be an operand: GM to L1, ND to NZ on the way unless memory has it in fractals."""
         plan, wiring = self.plan, self.plan.wiring
         self.context.flush(cube=True)
         self.context.addresses(op, op.results[0])
-        where = wiring.cube_mte2, wiring.cube_read
+        as_it_lies = in_fractals(op.results[0])
+        where = wiring.cube_mte2, wiring.cube_read_fractals if as_it_lies else wiring.cube_read
         rates = plan.l1_rates.in_pieces(plan.placement.pieces.of_operand(op.results[0]), plan.l1_latency)
         self.context.load_tile(op, pointer, mask, *where, rates, plan.l1_latency)
 

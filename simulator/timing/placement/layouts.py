@@ -40,6 +40,11 @@ def tile_bytes(v: Value) -> int:
     return elements // columns * align(-(-columns * bits // 8), BLOCK_BYTES)
 
 
+def in_fractals(v: Value) -> bool:
+    """Whether a tile comes as blocks of 32 bytes, as L1 keeps it (NC1HWC0, FRACTAL_Z, FRACTAL_NZ)."""
+    return len(v.shape) > 2 and v.shape[-1] * element_bits(v) == 8 * BLOCK_BYTES
+
+
 def fractal_bytes(v: Value) -> int:
     """Bytes of a matrix in L1, L0A or L0B: fractals of 16 rows by 32 bytes; of four axes or more, rows of channels."""
     rows, columns = (1, *v.shape)[-2:]

@@ -17,12 +17,18 @@ from ...precision.dtypes import DType
 from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
 from ..engine.engine import EngineResult, Machine, ProgramGroup
+from ..engine.machine import FRACTALS
 from ..lowering.context import LoweringPlan
 from ..placement.layouts import align
 from .bounds import add_work
 
 # Path between global memory and a core -> the numbers of its channels (`machine._channels`).
-PORTS = {"GM to UB": (0, 1, 8, 9, 12), "UB to GM": (2, 6, 10, 11), "GM to L1": (3, 4), "L0C to GM": (5, 7)}
+PORTS = {
+    "GM to UB": (0, 1, 8, 9, 12),
+    "UB to GM": (2, 6, 10, 11),
+    "GM to L1": (3, 4, FRACTALS),
+    "L0C to GM": (5, 7),
+}
 L0 = {
     "L1 to L0A": ("L0A", "path.l1_to_l0a.bytes_per_cycle"),
     "L1 to L0B": ("L0B", "path.l1_to_l0b.bytes_per_cycle"),

@@ -147,7 +147,7 @@ def test_cores_that_read_the_same_addresses_share_what_one_part_of_l2_serves():
             run = read.time((cores,), sim.shape(cores * n, "float16"), n, apart, PAST=False, BLOCK=8192)
         times.append(run.cycles)
     served = cores * 2 * n / P.number("l2.same_address_bytes_per_cycle")
-    started = (cores - 1) * start_cycles(P, cores)  # the last core begins so much later
+    started = (cores - 1) * start_cycles(P)  # the last core begins so much later
     assert times[0] - started == pytest.approx(served, rel=0.05)
     assert times[1] < 0.6 * times[0]
 

@@ -19,11 +19,12 @@ from ..settings import (
     measured_time,
     note_of,
     roofline_us,
+    sizes_of,
     tensor,
 )
 from ..table import Row
 from .attention import attention_time
-from .rows import block_of, number_of, sizes_of, types_of
+from .rows import block_of, number_of, types_of
 
 STREAMS = 4  # of the mHC kernels
 

@@ -20,8 +20,8 @@ BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "ui
 NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
-# Where l2= is not said: what msOpProf, the vendor's profiler of single kernels, does unless told otherwise. It warms up, clears
-# L2 (and with it the kernel's code) and launches once for each group of counters (user guide, --replay-mode=kernel).
+# Where l2= is not said: what msOpProf, the vendor's profiler of single kernels, does unless told otherwise. It warms up,
+# clears L2 (and with it the kernel's code) and launches once for each group of counters (--replay-mode=kernel).
 UNSAID_L2 = COLD
 
 
@@ -60,7 +60,7 @@ class Settings:
         return tuple(int(p) for p in parts)
 
     def l2(self) -> str | dict[str, str] | L2State:
-        """What is in L2 at the start. l2=cold (also where it is not said, `UNSAID_L2`), past (nothing, and loads leave nothing
+        """What is in L2 at the start. l2=cold (nothing; also where it is not said), past (nothing, and loads leave nothing
         there), warm (everything), first (the first input), loop (what the same launch left). changed=N: N % of L2 is full of
         what other kernels wrote."""
         entry, changed = self.text("l2", UNSAID_L2), self.number("changed", 0)

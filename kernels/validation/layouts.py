@@ -169,11 +169,3 @@ def _change(row: Row, layout: str, c0: int, size: int) -> Change:
 def turns_us(row: Row, turns: int) -> float:
     """Time of the scalar unit for so many turns of a loop of vector instructions on one core."""
     return load_product(row.product).cycles_to_us(turns * TURN_CYCLES)
-
-
-def sizes_of(row: Row, names: str) -> tuple[int, ...]:
-    """As many sizes as there are names."""
-    shape = shape_of(row)
-    if len(shape) != len(names.split(" x ")):
-        raise UsageError(f"{row.id}: shapes must be {names}; got {row.shapes!r}")
-    return shape

@@ -19,7 +19,7 @@ from ...simulator import language as tl
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.language.extra.cann import extension as al
 from ...simulator.record.run import Run
-from .layouts import sizes_of, turns_us
+from .layouts import turns_us
 from .registry import Prediction, predicts
 from .settings import (
     BYTES,
@@ -30,9 +30,11 @@ from .settings import (
     note_of,
     roofline_us,
     shape_of,
+    sizes_of,
     tensor,
 )
 from .table import Row
+from .vector.moves import copied
 from .vector.starts import slow_start_us
 
 C0 = 16
@@ -110,12 +112,9 @@ def maxima_gradient(
 
 @sim.jit
 def rows_moved(x_ptr, y_ptr, rows, N, BLOCK: tl.constexpr):
-    """Averages over windows of one place: a row of channels at a time."""
+    """Averages over windows of one place: copies, a row of channels at a time."""
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
-        for s in range(0, N, BLOCK):
-            at = s + tl.arange(0, BLOCK)
-            x = tl.load(x_ptr + row * N + at, mask=at < N)
-            tl.store(y_ptr + row * N + at, x * 1.0, mask=at < N)
+        copied(x_ptr, y_ptr, row + tl.arange(0, 1), rows, N, 0, N, N, BLOCK)
 
 
 class PoolSizes(NamedTuple):

@@ -25,6 +25,11 @@ BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "ui
 NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
+# Where l2= is not said: what msOpProf, the vendor's profiler of single kernels, does unless told otherwise. It warms up,
+# clears L2 (and with it the kernel's code) and launches once for each group of counters (--replay-mode=kernel).
+UNSAID_L2 = COLD
+
+
 class Settings:
     """`key=value` entries of a row's tiling, such as "cores=48 block=16384 buffers=2"."""
 
@@ -60,9 +65,10 @@ class Settings:
         return tuple(int(p) for p in parts)
 
     def l2(self) -> str | dict[str, str] | L2State:
-        """What is in L2 at the start. l2=cold, past (nothing, and loads leave nothing there), warm (everything), first (the
-        first input), loop (what the same launch left). changed=N: N % of L2 is full of what other kernels wrote."""
-        entry, changed = self.text("l2", COLD), self.number("changed", 0)
+        """What is in L2 at the start. l2=cold (nothing; also where it is not said), past (nothing, and loads leave nothing
+        there), warm (everything), first (the first input), loop (what the same launch left). changed=N: N % of L2 is full of
+        what other kernels wrote."""
+        entry, changed = self.text("l2", UNSAID_L2), self.number("changed", 0)
         known = {COLD: COLD, "past": COLD, WARM: WARM, "first": {"x_ptr": WARM, "*": COLD}, LOOP: LOOP}
         if entry not in known:
             raise UsageError(f"{self.row.id}: l2={entry} is not one of {', '.join(known)}")
@@ -74,13 +80,12 @@ class Settings:
         return L2State(changed=changed / 100, words=found) if changed else found
 
     def after_others(self) -> bool:
-        """code=warm: launched again and again, usual for l2=loop. cold, usual for all others: other kernels ran before, as
-        in a profile of a network, or the profiler of one operator cleared the caches: msOpProf keeps what a context left in
-        L2 only where it replays a range of kernels (its typical cases say so)."""
-        entry = self.text("code", "warm" if self.text("l2") == LOOP else "cold")
-        if entry not in ("cold", "warm"):
-            raise UsageError(f"{self.row.id}: code={entry} is not one of cold, warm")
-        return entry == "cold"
+        """code=cold: other kernels ran before, or L2 was cleared, so each core fetches the code first; warm: the same kernel
+        ran before, as in a loop. Where it is not said, by what is said of L2."""
+        entry = self.text("code", WARM if self.text("l2", UNSAID_L2) == LOOP else COLD)
+        if entry not in (COLD, WARM):
+            raise UsageError(f"{self.row.id}: code={entry} is not one of {COLD}, {WARM}")
+        return entry == COLD
 
     def device_options(self, compiler: str = "ascendc") -> dict[str, Any]:
         """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start.
@@ -123,6 +128,14 @@ def shape_of(row: Row) -> tuple[int, ...]:
     if not all(p.isdecimal() and int(p) for p in parts):
         raise UsageError(f"{row.id}: shapes must be whole numbers joined by x, got {row.shapes!r}")
     return tuple(int(p) for p in parts)
+
+
+def sizes_of(row: Row, names: str) -> tuple[int, ...]:
+    """The sizes of a row, as many as there are names, which are joined by " x "."""
+    found = shape_of(row)
+    if len(found) != names.count(" x ") + 1:
+        raise UsageError(f"{row.id}: shapes must be {names}, got {row.shapes!r}")
+    return found
 
 
 def tensor(dtype: str, *sizes: int) -> Shape:

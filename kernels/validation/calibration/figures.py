@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ascendtile.simulator.products import Figure, Product, load_product
-from ascendtile.simulator.products.variants import FASTER_WITH_MORE, SLOWER_WITH_MORE
 
+# Units in which more is faster, and those in which more is slower. Sizes and counts have no side that is faster.
+FASTER_WITH_MORE = ("bytes/cycle", "peak share", "TB/s", "GB/s", "elements/cycle", "MHz")
+SLOWER_WITH_MORE = ("cycles", "cycles/repeat", "cycles/element", "us", "ratio")
 # What `ascendtile calibrate` fits: keys, or beginnings of keys that end in a dot.
 CALIBRATED: tuple[str, ...] = (
     "launch.",

@@ -10,7 +10,7 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
 from ....simulator.record.run import Run
-from ..registry import Prediction, predicts
+from ..registry import NO_TILING, Prediction, predicts
 from ..settings import (
     BYTES,
     Choice,
@@ -19,13 +19,17 @@ from ..settings import (
     measured_time,
     note_of,
     roofline_us,
+    sizes_of,
     tensor,
 )
 from ..table import Row
 from .attention import attention_time
-from .rows import block_of, number_of, sizes_of, types_of
+from .rows import block_of, number_of, types_of
 
 STREAMS = 4  # of the mHC kernels
+SLOT_BLOCK = (
+    1024  # tokens of a program: what vLLM launches this kernel with (TRITON_BLOCK_SIZE, vllm/v1/worker)
+)
 
 
 @sim.jit
@@ -234,19 +238,22 @@ def _mixed_streams(row: Row) -> Prediction:
 
 @predicts("triton slot mapping")
 def _slot_mapping(row: Row) -> Prediction:
-    """shapes: requests x tokens; tiling: page=tokens of one, block=tokens of a program, if it is published."""
+    """shapes: requests x tokens; tiling: page=tokens of one, block=tokens of a program, else as many as vLLM has."""
     requests, tokens = sizes_of(row, "requests x tokens")
-    page, given = number_of(row, "page"), Settings(row).number("block", 0)
+    page, given = number_of(row, "page"), Settings(row).text("block")
+    block = number_of(row, "block") if given else SLOT_BLOCK
     pages = -(-tokens // page)
     tensors = tensor("int32", requests, pages), tensor("int32", requests, tokens)
 
-    def work(block: int) -> Run:
+    def work(_: None) -> Run:
         grid = (requests, -(-tokens // block))
         run: Run = slots_of_tokens.time(grid, *tensors, pages, tokens, PAGE=page, BLOCK=block)
         return run
 
-    return _best(
-        row, [given] if given else (256, 512, 1024), work, 4.0 * requests * pages, 4.0 * requests * tokens
+    run, _, _ = fastest(row, (None,), work, compiler="triton-ascend")
+    note = "" if given else f"{NO_TILING}: blocks of {block}, as vLLM has"
+    return Prediction(
+        measured_time(row, run), roofline_us(row, (4.0 * requests * pages, 4.0 * requests * tokens)), note
     )
 
 

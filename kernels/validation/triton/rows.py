@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ascendtile.simulator.errors import UsageError
 
-from ..settings import Settings, dtypes_of, shape_of
+from ..settings import Settings, dtypes_of
 from ..table import Row
 
 
@@ -17,14 +17,6 @@ def block_of(row: Row, *others: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
 def number_of(row: Row, key: str) -> int:
     """The whole number of a key of the tiling, at least 1."""
     return _positive(row, key, (Settings(row).number(key),))[0]
-
-
-def sizes_of(row: Row, what: str) -> tuple[int, ...]:
-    """The sizes of a row. what: their names, joined by " x "."""
-    found = shape_of(row)
-    if len(found) != what.count(" x ") + 1:
-        raise UsageError(f"{row.id}: shapes must be {what}, got {row.shapes!r}")
-    return found
 
 
 def types_of(row: Row, inputs: int) -> tuple[str, ...]:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from .... import simulator as sim
 from ....simulator import language as tl
-from ..settings import Settings, tensor
+from ....simulator.products import Product
+from ..settings import Settings
 from ..table import Row
 
 # Starts of an element-wise kernel on as many cores that the start of another kernel takes. Sums, means, transpositions and
@@ -34,10 +37,13 @@ def slow_start_us(row: Row, starts: float = 0.0) -> float:
     Kernels that are launched again and again take as long (fg2162-[1024,1]-torch): what they fetch is new with each launch.
     """
     more = (starts or STARTS.get(row.op, 1.0)) - 1.0
-    if not more:
-        return 0.0
-    s = Settings(row)
-    cores = s.number("cores")
-    with sim.device(**s.device_options() | {"cold_code": True}):
-        start = next_to_nothing.time((cores,), tensor("fp32", cores * LANES), LANES=LANES)
-    return more * float(start.time_us)
+    return more * _start_us(row.product, Settings(row).number("cores")) if more else 0.0
+
+
+@lru_cache(maxsize=256)
+def _start_us(product: Product | str, cores: int) -> float:
+    """Time of a kernel with next to no work on so many cores, whose code is fetched first. Once for each product: rows are
+    predicted by hundreds, and those of a fit with the same few changed products."""
+    with sim.device(product=product, values=False, timeline=0, cold_code=True):
+        start = next_to_nothing.time((cores,), sim.shape(cores * LANES, "float32"), LANES=LANES)
+    return float(start.time_us)

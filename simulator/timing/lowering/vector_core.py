@@ -174,7 +174,8 @@ class VectorLowering:
             masked_elements.move_all(context, op, pointer, r, where, **what)
             masked_elements.select(context, op, r, writes, writes)
         else:
-            masked_elements.one_by_one(context, op, r, self.plan.is_shared(r, where[0]), **what)
+            pipe, channels, rates = where
+            masked_elements.one_by_one(context, op, r, mask, (pipe, channels[0], rates.interval), **what)
         return True
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
@@ -193,7 +194,8 @@ class VectorLowering:
             return
         what: dict[str, Any] = {"latency": plan.write_latency, "reads": reads}
         if v.shape and masked_elements.scalar_loop(context, op, pointer):
-            masked_elements.one_by_one(context, op, v, plan.is_shared(v, pipe), **what)
+            where = pipe, write[0], plan.write_rates.interval
+            masked_elements.one_by_one(context, op, v, mask, where, **what)
             return
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             context.discrete(op, v, op.kind, pipe, write[0], plan.write_rates.interval, **what)

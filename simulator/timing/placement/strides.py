@@ -155,15 +155,17 @@ def block_by_block(program: Program, arguments: Mapping[str, Any]) -> BlockByBlo
 
 class OneByOne(NamedTuple):
     """Numbers of the loads and stores that the vendor's compiler makes element by element. by_scalar: those of them whose
-    stride is a number of the launch, so that the scalar unit works out each address.
+    stride is a number of the launch, so that the scalar unit works out each address. rows: elements that move at once of
+    accesses whose addresses have no pattern, where more than one does.
     """
 
     strided: frozenset[int] = frozenset()
     by_scalar: frozenset[int] = frozenset()
+    rows: Mapping[int, int] = MappingProxyType({})
 
 
 def one_by_one(program: Program, arguments: Mapping[str, Any]) -> OneByOne:
-    """What the compiler makes of accesses whose rows are not contiguous (triton-ascend issue 1673)."""
+    """What the compiler makes of accesses whose rows are not contiguous (triton-ascend issue 1673), or have no pattern."""
     found = block_by_block(program, arguments)
     strided = [
         op
@@ -172,7 +174,30 @@ def one_by_one(program: Program, arguments: Mapping[str, Any]) -> OneByOne:
     ]
     compiled = StaticStrides(program, {})
     by_scalar = {op.id for op in strided if None in compiled.of(_first(op))[-1:]}
-    return OneByOne(frozenset(op.id for op in strided), frozenset(by_scalar))
+    return OneByOne(frozenset(op.id for op in strided), frozenset(by_scalar), _rows(program, arguments))
+
+
+def _rows(program: Program, arguments: Mapping[str, Any]) -> dict[int, int]:
+    """Triton-Ascend loops over the axes without a pattern; those inside of them move at once if their elements are
+    neighbours that fill blocks of 32 bytes (third_party/ascend/lib/TritonToUnstructure/UnstructureConversionPass.cpp)."""
+    strides, found = StaticStrides(program, arguments), {}
+    for op in program.walk():
+        if op.kind in ("load", "store") and not _first(op).static.affine_offsets:
+            tile = op.results[0] if op.kind == "load" else op.operand(1)
+            run = _run(strides.of(_first(op)), tile.shape)
+            if run > 1 and run * tile.number.itemsize % BLOCK_BYTES == 0:
+                found[op.id] = run
+    return found
+
+
+def _run(strides: Strides, shape: tuple[int, ...]) -> int:
+    """Elements of the innermost axes that follow each other in memory."""
+    run = 1
+    for stride, n in zip(reversed(strides), reversed(shape), strict=True):
+        if n > 1 and stride != run:
+            break
+        run *= n
+    return run
 
 
 def _other_way(strides: list[Number]) -> bool:

@@ -1,12 +1,14 @@
 """Accesses that are no strided copy of a box, as Triton-Ascend makes them.
 
 Regular addresses under a mask of elements (DiscreteMaskAccessConversion): all elements move and a select takes those of the
-mask; a store first loads what is there. Addresses without a pattern (UnstructureConversion): a loop of the scalar unit.
+mask; a store first loads what is there. Addresses without a pattern (UnstructureConversion): a loop of the scalar unit over
+the elements, or rows, that a mask of a box leaves.
 The lock that a compiler of 2026 puts around such a store is not modelled.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from ....interpreter._numbers import find_outside
 from ....interpreter.flat_pointers import FlatMemory
 from ....interpreter.regions import AccessRegion
-from ....interpreter.values import Affine, Pointers
+from ....interpreter.values import Affine, Box, Pointers
 from ....ir.program import Op, Value
 from ...costs.provenance import grade_of
 from ...costs.transfers import boxed, traffic
@@ -69,15 +71,39 @@ def scalar_loop(context: LoweringContext, op: Op, pointer: Pointers) -> bool:
     return context.plan.compiled and not regular and op.kind != "atomic" and op.attrs.get("run", 1) == 1
 
 
-def one_by_one(context: LoweringContext, op: Op, v: Value, half: bool, **more: Any) -> None:
-    """Elements at addresses without a pattern: the scalar unit moves each."""
-    plan = context.plan
-    plan.warn(op, f"discrete {op.kind}: {v.numel} elements, one by one on the scalar unit")
+def one_by_one(
+    context: LoweringContext, op: Op, v: Value, mask: Any, where: tuple[int, int, float], **more: Any
+) -> None:
+    """Elements at addresses without a pattern: the scalar unit moves each. Where the elements of a row are neighbours it
+    works out where each row lies, and a transfer moves that. where: pipe, channel and interval of these; more: of the
+    instruction that moves."""
+    plan, (pipe, channel, interval) = context.plan, where
+    run, half = plan.one_by_one.rows.get(op.id, 1), plan.is_shared(v, pipe)
+    times = v.numel // run
+    things = f"{times} elements, one by one" if run == 1 else f"{times} rows of {run} elements, row by row"
+    plan.warn(op, f"discrete {op.kind}: {things} on the scalar unit")
     plan.assume(DISCRETE)
-    n = -(-v.numel // 2) if half else v.numel
-    cycles = n * plan.product.number(DISCRETE)
-    grade = grade_of(plan.product, (DISCRETE,))
-    context.add(plan.scalar, op.loc, occupancy=cycles, instructions=n, grade=grade, **more)
+    n: Any = visited(mask, v.shape, run)
+    n = (n + 1) // 2 if half else n
+    most = int(np.max(n))
+    looped: dict[str, Any] = {"occupancy": n * plan.product.number(DISCRETE), "instructions": most}
+    looped["grade"] = grade_of(plan.product, (DISCRETE,))
+    context.add(plan.scalar, op.loc, **looped, **(more if run == 1 else {}))
+    if run > 1:
+        moved = {"occupancy": n * interval, "amount": n * run * v.number.itemsize, "instructions": most}
+        context.add(pipe, op.loc, channel=channel, half=half, **moved, **more)
+
+
+def visited(mask: Any, shape: tuple[int, ...], run: int) -> Any:
+    """How many elements, or rows of `run` elements, a loop goes through: those in the mask's box, where it has one."""
+    counts = mask.counts() if isinstance(mask, Box) else shape
+    times, outer = prod(shape) // run, 1
+    found: Any = 1
+    for n, count in zip(shape, counts, strict=True):
+        if outer == times:  # the axes of a row
+            break
+        outer, found = outer * n, found * count
+    return found
 
 
 def _inside(pointer: Pointers, programs: int) -> AccessRegion:

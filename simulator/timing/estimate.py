@@ -71,8 +71,7 @@ def estimate(call: Call, leaves: bool = False) -> Estimate:
     all_at_once = True
     while True:
         try:
-            with closing(_cache(call)) as touch:
-                return _estimate(call, touch, all_at_once, leaves)
+            return _estimate(call, all_at_once, leaves)
         except NotAlikeError as e:
             call.program.one_by_one.add(e.loop)
         except (AscendtileError, OverflowError) as e:
@@ -81,7 +80,7 @@ def estimate(call: Call, leaves: bool = False) -> Estimate:
             all_at_once = False
 
 
-def _estimate(call: Call, touch: FirstTouch, all_at_once: bool, leaves: bool) -> Estimate:
+def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     """all_at_once: whether iterations may be lowered many at once."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
@@ -93,10 +92,11 @@ def _estimate(call: Call, touch: FirstTouch, all_at_once: bool, leaves: bool) ->
     kind = LoopLowering if all_at_once else Lowering
     lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(), limit))
     size = 1 if order is not None and not order.even else total
-    if size < total:
-        touch.guess()
-    groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-    return _left(call, _finish(call, plan, groups, touch), touch, leaves)
+    with closing(_cache(call)) as touch:
+        if size < total:
+            touch.guess()
+        groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
+        return _left(call, _finish(call, plan, groups, touch), touch, leaves)
 
 
 def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:
@@ -104,30 +104,24 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend], leave
 
     values: makes the backend that computes a program, or the part of one core.
     """
-    with closing(_cache(call)) as touch:
-        return _with_values(call, touch, values, leaves)
-
-
-def _with_values(
-    call: Call, touch: FirstTouch, values: Callable[[Program], Backend], leaves: bool
-) -> Estimate:
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     how = scheduling(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
     size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
-    if size < total:
-        touch.guess()
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
     lowered = Lowered(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
-    for first in range(0, total, size):
-        numbers = order[first : first + size]
-        groups.append(_lower(lowered, call, plan, numbers, touch))
-    out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
-    out = but(out, warnings=(*out.warnings, *lowered.found()))
-    return _left(call, out, touch, leaves)
+    with closing(_cache(call)) as touch:
+        if size < total:
+            touch.guess()
+        for first in range(0, total, size):
+            numbers = order[first : first + size]
+            groups.append(_lower(lowered, call, plan, numbers, touch))
+        out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
+        out = but(out, warnings=(*out.warnings, *lowered.found()))
+        return _left(call, out, touch, leaves)
 
 
 def _left(call: Call, launch: Launch, touch: FirstTouch, leaves: bool) -> Estimate:

@@ -51,10 +51,10 @@ def resident_bytes(view: Planes, groups: int, itemsize: int, copies: int) -> int
     """UB bytes of a tile of whole groups, at most (checked against the placement by a test).
 
     dy, x and dx in their own type, `copies` each; three FP32 tiles (an FP32 tile is computed on where it was loaded) and, of
-    16-bit tiles, half of one for the first step of a sum; per channel its sums and what they are made of.
+    16-bit tiles, half of two for the first steps of the sums; per channel its sums and what they are made of.
     """
     elements = groups * view.depth * up(view.space, BLOCK)
-    each = (3 * itemsize * copies if copies > 1 else itemsize) + (14 if itemsize == 2 else 12)
+    each = (3 * itemsize * copies if copies > 1 else itemsize) + (16 if itemsize == 2 else 12)
     return elements * each + groups * up(view.depth, BLOCK) * 48 + MARGIN_BYTES
 
 

@@ -28,7 +28,7 @@ from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
 from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
-from .engine.machine import Wiring, launch_overhead_us, wire, with_cold_code, with_memory_rate
+from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .fitting import require_places
 from .lowering.context import LoweringPlan
 from .lowering.flags import check_barrier
@@ -171,14 +171,13 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     padded_products(plan)
     product, details, limit = call.device.product, call.device.details, call.device.timeline
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share, touch.memory_part)
-    machine = with_cold_code(machine, product) if call.device.cold_code else machine
     wiring = replace(plan.wiring, machine=machine)
     code = code_of(groups)
     result = simulate(machine, groups, limit, details, code=code)
     used = int((result.core_programs > 0).sum())
     programs = len(result.programs)
     compiled = call.device.author == TRITON_ASCEND
-    overhead = launch_overhead_us(product)
+    overhead = launch_overhead_us(product, used if call.device.cold_code else 0)
     per_us = product.us_to_cycles(1.0)
     kernel, program = call.kernel.source, plan.program
     texts = {file: linecache.getlines(file) for file, *_ in plan.lines}  # as they are now

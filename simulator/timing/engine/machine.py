@@ -224,15 +224,13 @@ def start_cycles(product: Product, most_cores: int) -> float:
     return product.us_to_cycles(most - one) / max(1, most_cores - 1)
 
 
-def with_cold_code(machine: Machine, product: Product) -> Machine:
-    """The machine after another kernel: each core fetches the kernel's code and pages, one core after the other."""
-    fetched = product.us_to_cycles(product.number("launch.cold_code_us_per_core"))
-    return replace(machine, core_start_cycles=machine.core_start_cycles + fetched)
+def launch_overhead_us(product: Product, cold_cores: int = 0) -> float:
+    """Of a launch, what is before its cores and after them, the head of the kernel in a core, and the code it fetches.
 
-
-def launch_overhead_us(product: Product) -> float:
-    """Of a launch, what is before its cores and after them, and the head of the kernel in a core.
-
-    That cores start one after the other is in the engine (`start_cycles`), as is the code that they fetch.
+    cold_cores: cores that fetch it after another kernel. They read the same lines side by side, so that all wait as long:
+    in profiles of networks the mean core's own time is nearly the task's, however many cores there are, and tensors of 6
+    to 36 MB that are in L2 take what L2 gives beyond that (relu-2, -3, -4, memcpy-3, -4, -5 of two training steps).
+    That cores start one after the other is in the engine (`start_cycles`).
     """
-    return sum(product.number(f"launch.{n}_us") for n in ("single_core_overhead", "kernel_head"))
+    fixed = sum(product.number(f"launch.{n}_us") for n in ("single_core_overhead", "kernel_head"))
+    return fixed + cold_cores * product.number("launch.cold_code_us_per_core")

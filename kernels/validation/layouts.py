@@ -36,9 +36,10 @@ from .settings import (
     tensor,
 )
 from .table import Row
+from .vector.starts import larger_code_us
 
 FRACTAL = 16
-BLOCK_BYTES, REPEAT_BYTES = 32, 256
+BLOCK_BYTES = 32
 TURN_CYCLES = (
     13.2  # of the scalar unit in a loop of vector instructions (board_micro, between its sections 4 and 5)
 )
@@ -140,9 +141,8 @@ def _transdata(row: Row) -> Prediction:
     rows, each = change.turned
     moved = sum(change.sizes) * BYTES[source]
     note = note_of(count, f"tiles of {block}")
-    return Prediction(
-        measured_time(row, run) + turns_us(row, -(-rows // cores) * each), roofline_us(row, moved), note
-    )
+    time = measured_time(row, run) + turns_us(row, -(-rows // cores) * each) + larger_code_us(row)
+    return Prediction(time, roofline_us(row, moved), note)
 
 
 def _change(row: Row, layout: str, c0: int, size: int) -> Change:
@@ -154,18 +154,19 @@ def _change(row: Row, layout: str, c0: int, size: int) -> Change:
     if layout == "FRACTAL_NZ":
         tried = {b: -(-n // b) * c1 for b in (128, 256, 512, 1024)}
         return Change(matrix_to_fractals, (n * c, n * c1 * c0), (n, c), tried)
-    turned = n * c, -(-taps * size // BLOCK_BYTES)
     if layout == "NC1HWC0":
-        lengths = sorted({min(p, -(-taps // 8) * 8) for p in (128, 256, 512, 768)})
+        # rows of a whole image follow each other: read at once; from UB each is written by itself, as it begins a block
+        whole = -(-taps // 8) * 8 if Settings(row).text("from") else taps
+        lengths = sorted({min(p, whole) for p in (128, 256, 512, 768)})
         tried = {p: n * c1 * -(-taps // p) for p in lengths}
-        sizes, short = (n * c * taps, n * c1 * c0 * taps), taps * size < REPEAT_BYTES
-        return Change(image_to_blocks, sizes, (c, taps), tried, turned if short else (0, 0))
+        return Change(image_to_blocks, (n * c * taps, n * c1 * c0 * taps), (c, taps), tried)
     whole = -(-n // FRACTAL) * FRACTAL
     tried = {b: -(-whole // b) * c1 for b in (1, 4, 16, 32, 64)}
+    turned = n * c, -(-taps * size // BLOCK_BYTES)
     return Change(weight_to_fractals, (n * c * taps, whole * c1 * c0 * taps), (n, c, taps), tried, turned)
 
 
-def turns_us(row: Row, turns: int) -> float:
+def turns_us(row: Row, turns: float) -> float:
     """Time of the scalar unit for so many turns of a loop of vector instructions on one core."""
     return load_product(row.product).cycles_to_us(turns * TURN_CYCLES)
 

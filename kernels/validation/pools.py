@@ -32,11 +32,13 @@ from .settings import (
     tensor,
 )
 from .table import Row
+from .vector.starts import larger_code_us
 
 C0 = 16
-# Turns for each row (maximum) or plane (gradient) and tap: the scalar cycles of maxpool-1 and maxpool_grad-1 of AlexNet
-# (0.607 of 165.4 us, 80 rows a core; 0.785 of 106.7 us, 16 planes a core; 9 taps) over those of a turn.
-TURNS_OF_ROW, TURNS_OF_PLANE = 19, 80
+# Turns for each tap of a row and of each of its places (maximum), or of a plane (gradient): scalar cycles of an AlexNet step
+# over those of a turn, 9 taps. maxpool-1: 0.607 of 165.4 us for 80 rows of 27 places a core; maxpool-3: 0.68 of 76.1 us
+# for 66 rows of 6; maxpool_grad-1: 0.785 of 106.7 us for 16 planes.
+TURNS_OF_ROW, TURNS_OF_COLUMN, TURNS_OF_PLANE = 9.9, 0.34, 80
 MOST_ROWS = 16
 
 
@@ -144,7 +146,9 @@ def _maxpool(row: Row) -> Prediction:
         return maxima.time(grid, *tensors, items // rows, **numbers, ROWS=rows)  # type: ignore[no-any-return]
 
     run, rows, count = fastest(row, [r for r in range(1, MOST_ROWS) if out_h % r == 0], work)
-    time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_ROW)
+    turns = TURNS_OF_ROW + TURNS_OF_COLUMN * out_w
+    time = measured_time(row, run) + larger_code_us(row)
+    time += turns_us(row, -(-items // cores) * s.taps**2 * turns)
     return Prediction(time, roofline_us(row, 4 * whole + 6 * y), note_of(count, f"{rows} rows at a time"))
 
 
@@ -160,7 +164,8 @@ def _maxpool_grad(row: Row) -> Prediction:
         return maxima_gradient.time((min(cores, s.planes),), *tensors, s.planes, **numbers)  # type: ignore[no-any-return]
 
     run, _, _ = fastest(row, (None,), work)
-    time = measured_time(row, run) + turns_us(row, -(-s.planes // cores) * s.taps**2 * TURNS_OF_PLANE)
+    time = measured_time(row, run) + larger_code_us(row)
+    time += turns_us(row, -(-s.planes // cores) * s.taps**2 * TURNS_OF_PLANE)
     return Prediction(time, roofline_us(row, 4 * whole + 6 * y), "one plane at a time")
 
 
@@ -176,6 +181,5 @@ def _average(row: Row) -> Prediction:
         return rows_moved.time(grid, *tensors, rows, n, BLOCK=block)  # type: ignore[no-any-return]
 
     run, _, _ = fastest(row, (None,), work)
-    return Prediction(
-        measured_time(row, run), roofline_us(row, 2 * rows * n * BYTES[source]), "a row at a time"
-    )
+    time = measured_time(row, run) + larger_code_us(row)
+    return Prediction(time, roofline_us(row, 2 * rows * n * BYTES[source]), "a row at a time")

@@ -23,7 +23,7 @@ from ..settings import (
 from ..table import Row
 from .row_tiles import own_rows
 from .rowwise import tiled
-from .starts import slow_start_us
+from .starts import larger_code_us, slow_start_us
 
 BLOCK_BYTES = 32
 SIDES = (16, 64, 128)  # rows of a transposed tile
@@ -126,7 +126,7 @@ def _slice(row: Row) -> Prediction:
     """shapes: rows x columns that stay x columns that were."""
     (m, n, pitch), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors, moved = (tensor(kind, m * pitch), tensor(kind, m * n)), 2 * m * n * BYTES[kind]
-    return tiled(row, moved, 4 * BYTES[kind], (m, n), cut_out, *tensors, pitch=pitch)
+    return tiled(row, moved, 4 * BYTES[kind], (m, n), cut_out, *tensors, pitch=pitch, start=larger_code_us)
 
 
 @predicts("concat")
@@ -138,7 +138,8 @@ def _concat(row: Row) -> Prediction:
     first, second, rest, n = widths[0], widths[1], sum(widths[2:]), sum(widths)
     tensors = [tensor(kind, m * max(1, k)) for k in (first, second, rest, n)]
     moved = 2 * m * n * BYTES[kind]
-    return tiled(row, moved, 4 * BYTES[kind], (m, n), put_beside, *tensors, NX=first, NY=second, NZ=rest)
+    how = {"NX": first, "NY": second, "NZ": rest, "start": larger_code_us}
+    return tiled(row, moved, 4 * BYTES[kind], (m, n), put_beside, *tensors, **how)
 
 
 @predicts("transpose")
@@ -181,7 +182,8 @@ def _gather(row: Row) -> Prediction:
 
     run, _, _ = fastest(row, [min(64, -(-rows // cores))], work)
     note = "rows one by one; the addresses are data: rows are taken to be spread evenly over the table"
-    return Prediction(measured_time(row, run), roofline_us(row, 2 * rows * n * BYTES[kind]), note)
+    time = measured_time(row, run) + larger_code_us(row)
+    return Prediction(time, roofline_us(row, 2 * rows * n * BYTES[kind]), note)
 
 
 @predicts("pad")
@@ -189,7 +191,9 @@ def _pad(row: Row) -> Prediction:
     """shapes: rows x columns that were x columns that become."""
     (rows, n, wide), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, rows * wide)
-    return tiled(row, rows * (n + wide) * BYTES[kind], 16, (rows, wide), widened, *tensors, n=n)
+    return tiled(
+        row, rows * (n + wide) * BYTES[kind], 16, (rows, wide), widened, *tensors, n=n, start=larger_code_us
+    )
 
 
 @predicts("tile")
@@ -197,4 +201,5 @@ def _tile(row: Row) -> Prediction:
     """shapes: rows x columns x times: each row that many times."""
     (rows, n, times), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, rows * n * times)
-    return tiled(row, rows * n * (1 + times) * BYTES[kind], 16, (rows, n), repeated, *tensors, TIMES=times)
+    moved, how = rows * n * (1 + times) * BYTES[kind], {"TIMES": times, "start": larger_code_us}
+    return tiled(row, moved, 16, (rows, n), repeated, *tensors, **how)

@@ -13,6 +13,7 @@ from ..settings import BYTES, dtypes_of, shape_of, tensor
 from ..table import Row
 from .row_tiles import own_rows
 from .rowwise import tiled
+from .starts import larger_code_us, slow_start_us
 
 
 @sim.jit
@@ -152,8 +153,8 @@ def _softmax(row: Row) -> Prediction:
         (tensor(kind, rows * n), tensor(result, rows * n)),
         rows * n * (BYTES[kind] + BYTES[result]),
     )
-    slow = row.op == "log_softmax"
-    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=row.op.startswith("log"), slow=slow)
+    log = row.op.startswith("log")
+    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=log, start=slow_start_us)
 
 
 @predicts("softmax_grad", "log_softmax_grad")
@@ -162,7 +163,9 @@ def _softmax_grad(row: Row) -> Prediction:
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = [tensor(kind, rows * n) for _ in range(3)]
     log = row.op.startswith("log")
-    return tiled(row, 3 * rows * n * BYTES[kind], 32, (rows, n), softmax_grad, *tensors, LOG=log, slow=log)
+    return tiled(
+        row, 3 * rows * n * BYTES[kind], 32, (rows, n), softmax_grad, *tensors, LOG=log, start=slow_start_us
+    )
 
 
 @predicts("layernorm")
@@ -170,7 +173,7 @@ def _layer_norm(row: Row) -> Prediction:
     """shapes: rows x columns; with gamma and beta."""
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, n), tensor(kind, n), tensor(kind, rows * n)
-    return tiled(row, 2 * rows * n * BYTES[kind], 32, (rows, n), layer_norm, *tensors)
+    return tiled(row, 2 * rows * n * BYTES[kind], 32, (rows, n), layer_norm, *tensors, start=larger_code_us)
 
 
 @predicts("layernorm_backward", "layernorm_grad")
@@ -180,4 +183,5 @@ def _layer_norm_grad(row: Row) -> Prediction:
     big, small = tensor(kind, rows * n), tensor("fp32", rows)
     tensors = big, tensor(kind, rows * n), tensor(kind, n), small, tensor("fp32", rows)
     outputs = tensor(kind, rows * n), tensor("fp32", 2 * n)
-    return tiled(row, 3 * rows * n * BYTES[kind], 48, (rows, n), layer_norm_grad, *tensors, *outputs)
+    moved = 3 * rows * n * BYTES[kind]
+    return tiled(row, moved, 48, (rows, n), layer_norm_grad, *tensors, *outputs, start=larger_code_us)

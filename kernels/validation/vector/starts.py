@@ -1,10 +1,11 @@
 # mypy: disable-error-code="no-untyped-def"
-"""The start of a vendor's kernel that reads a long tiling and chooses one of many schedules when it runs."""
+"""The start of a vendor's kernel that has more code than an element-wise one, or chooses its schedule when it runs."""
 
 from __future__ import annotations
 
 from .... import simulator as sim
 from ....simulator import language as tl
+from ....simulator.products import load_product
 from ..settings import Settings, tensor
 from ..table import Row
 
@@ -13,6 +14,17 @@ from ..table import Row
 # msi-alexnet-reduce_sum-3 (2.8 of them), msi-alexnet-transpose-3 (2.8), msi-qwen-range-2 (1.8).
 SLOW_START = 2.8
 LANES = 8
+# Codes of an element-wise kernel that the code of one with rows, planes or several stages is as long as: the middle of
+# msi-qwen-concat-1 (22 cores, 2.8) and msi-alexnet-avgpool_grad-1 (48 cores, 2.4), which do next to no work.
+LARGER_CODE = 2.6
+
+
+def larger_code_us(row: Row) -> float:
+    """What fetching it takes beyond the code of an element-wise kernel, all cores side by side; nothing in a loop."""
+    s, product = Settings(row), load_product(row.product)
+    if not s.device_options()["cold_code"]:
+        return 0.0
+    return (LARGER_CODE - 1.0) * s.number("cores") * product.number("launch.cold_code_us_per_core")
 
 
 @sim.jit

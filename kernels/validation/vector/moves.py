@@ -138,8 +138,8 @@ def _concat(row: Row) -> Prediction:
     first, second, rest, n = widths[0], widths[1], sum(widths[2:]), sum(widths)
     tensors = [tensor(kind, m * max(1, k)) for k in (first, second, rest, n)]
     moved = 2 * m * n * BYTES[kind]
-    how = {"NX": first, "NY": second, "NZ": rest, "start": larger_code_us}
-    return tiled(row, moved, 4 * BYTES[kind], (m, n), put_beside, *tensors, **how)
+    parts = {"NX": first, "NY": second, "NZ": rest}
+    return tiled(row, moved, 4 * BYTES[kind], (m, n), put_beside, *tensors, start=larger_code_us, **parts)
 
 
 @predicts("transpose")
@@ -201,5 +201,5 @@ def _tile(row: Row) -> Prediction:
     """shapes: rows x columns x times: each row that many times."""
     (rows, n, times), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, rows * n * times)
-    moved, how = rows * n * (1 + times) * BYTES[kind], {"TIMES": times, "start": larger_code_us}
-    return tiled(row, moved, 16, (rows, n), repeated, *tensors, **how)
+    moved = rows * n * (1 + times) * BYTES[kind]
+    return tiled(row, moved, 16, (rows, n), repeated, *tensors, start=larger_code_us, TIMES=times)

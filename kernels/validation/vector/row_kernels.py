@@ -99,9 +99,11 @@ def swiglu_grad(x_ptr, dy_ptr, dx_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr
 
 @sim.jit
 def rotated(
-    x_ptr, c_ptr, s_ptr, y_ptr, places, heads, SIGN: tl.constexpr, HALF: tl.constexpr, ROWS: tl.constexpr
+    x_ptr, c_ptr, s_ptr, y_ptr, places, heads, LESS: tl.constexpr, HALF: tl.constexpr, ROWS: tl.constexpr
 ):  # fmt: skip
-    """x cos + (halves of x changed, the first one negative) sin, with one cos and sin for all heads of a place.
+    """x cos + (halves of x changed, one of them negative) sin, with one cos and sin for all heads of a place.
+
+    LESS: where the negative half begins, 0 or in a gradient HALF.
 
     As the vendor's kernel goes: cos and sin of some places, then head after head of these places, each a row of x that is
     `heads` rows from the next (ops-transformer, rotate_half_bf16.h, SingleStepProcess).
@@ -112,8 +114,8 @@ def rotated(
         turn, there = place[:, None] * (2 * HALF) + angle[None, :], (place < end)[:, None]
         cos = tl.load(c_ptr + turn, mask=there).to(tl.float32)
         sin = tl.load(s_ptr + turn, mask=there).to(tl.float32)
-        first = al.extract_slice(sin, (0, 0), (ROWS, HALF), (1, 1)) * (0.0 - SIGN)
-        sin = al.insert_slice(sin, first, (0, 0), (ROWS, HALF), (1, 1))
+        negative = al.extract_slice(sin, (0, LESS), (ROWS, HALF), (1, 1)) * -1.0
+        sin = al.insert_slice(sin, negative, (0, LESS), (ROWS, HALF), (1, 1))
         for h in range(0, heads):
             at = (place[:, None] * heads + h) * (2 * HALF) + angle[None, :]
             x = tl.load(x_ptr + at, mask=there).to(tl.float32)
@@ -201,10 +203,10 @@ def _rope(row: Row) -> Prediction:
     tensors = [tensor(kind, m * x * dim) for x in (heads, 1, 1, heads)]
     part = (load_product(row.product).ub_bytes - ROPE_KEPT) // ROPE_BUFFERS[kind]
     rows = max(1, min(_share(row, m), part // (BYTES[kind] * dim)))
-    grid, sign = (Settings(row).number("cores"),), -1.0 if row.op == "rope_grad" else 1.0
+    grid, less = (Settings(row).number("cores"),), dim // 2 if row.op == "rope_grad" else 0
 
     def work(rows: int) -> Run:
-        return rotated.time(grid, *tensors, m, heads, SIGN=sign, HALF=dim // 2, ROWS=rows)  # type: ignore[no-any-return]
+        return rotated.time(grid, *tensors, m, heads, LESS=less, HALF=dim // 2, ROWS=rows)  # type: ignore[no-any-return]
 
     run, rows, _ = fitting(row, rows, 1, work)
     time, moved = measured_time(row, run) + larger_code_us(row), (2 * heads + 2) * m * dim * BYTES[kind]

@@ -160,7 +160,8 @@ def _two(row: Row) -> Prediction:
     grid=blocks: one program for each block, however many cores there are.
     """
     s, n = Settings(row), volume(shape_of(row))
-    (a, b), (c, *_) = dtypes_of(row)
+    inputs, (c, *_) = dtypes_of(row)
+    a, b = inputs[0], inputs[-1]
     moved, part = BYTES[a] + BYTES[b] + BYTES[c], s.number("part", 1)
     how = {"FN": BINARY[row.op], "PAST": s.text("l2") == "past", "IN_PLACE": row.op == "foreach_add"}
 

@@ -36,9 +36,11 @@ from .settings import (
     tensor,
 )
 from .table import Row
+from .vector.starts import larger_code_us
 
 FRACTAL = 16
-BLOCK_BYTES, REPEAT_BYTES = 32, 256
+MATRIX_BLOCKS: tl.constexpr = 512  # of a tile of a matrix, 16 KiB
+BLOCK_BYTES = 32
 TURN_CYCLES = (
     13.2  # of the scalar unit in a loop of vector instructions (board_micro, between its sections 4 and 5)
 )
@@ -85,19 +87,29 @@ def weight_to_fractals(
 
 
 @sim.jit
-def matrix_to_fractals(x_ptr, y_ptr, items, M, N, C0: tl.constexpr, BLOCK: tl.constexpr, BACK: tl.constexpr):
-    """y (N1, M, C0) of x (M, N), BLOCK rows of a block of columns a tile, which copies alone move; BACK: x of y."""
-    down = tl.cdiv(M, BLOCK)
+def matrix_to_fractals(
+    x_ptr, y_ptr, items, M, N, C0: tl.constexpr, BLOCK: tl.constexpr, BACK: tl.constexpr
+):  # fmt: skip
+    """y (N1, M, C0) of x (M, N): some rows of BLOCK blocks of columns a tile, which copies alone move; BACK: x of y.
+
+    With more than one block x moves in long rows, and y block by block of 32 bytes: 3.9 cycles each on MTE3 of a board
+    (msi-qwen-transdata-2). With one block it is the other way round.
+    """
+    ROWS: tl.constexpr = MATRIX_BLOCKS // BLOCK
+    N1 = tl.cdiv(N, C0)
+    across = tl.cdiv(N1, BLOCK)
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
-        m, n1 = item % down * BLOCK + tl.arange(0, BLOCK), item // down
-        n = n1 * C0 + tl.arange(0, C0)
-        rows = x_ptr + m[:, None] * N + n[None, :]
-        blocks = y_ptr + (n1 * M + m)[:, None] * C0 + tl.arange(0, C0)[None, :]
-        inside, there = (m < M)[:, None] & (n < N)[None, :], (m < M)[:, None]
+        m, n1 = item // across * ROWS + tl.arange(0, ROWS), item % across * BLOCK + tl.arange(0, BLOCK)
+        n = item % across * (BLOCK * C0) + tl.arange(0, BLOCK * C0)
+        rows, inside = x_ptr + m[:, None] * N + n[None, :], (m < M)[:, None] & (n < N)[None, :]
+        blocks = y_ptr + (n1[None, :, None] * M + m[:, None, None]) * C0 + tl.arange(0, C0)[None, None, :]
+        there = (m < M)[:, None, None] & (n1 < N1)[None, :, None]
         if BACK:
-            tl.store(rows, tl.load(blocks, mask=there, other=0.0), mask=inside)
+            x = tl.reshape(tl.load(blocks, mask=there, other=0.0), (ROWS, BLOCK * C0))
+            tl.store(rows, x, mask=inside)
         else:
-            tl.store(blocks, tl.load(rows, mask=inside, other=0.0), mask=there)
+            x = tl.reshape(tl.load(rows, mask=inside, other=0.0), (ROWS, BLOCK, C0))
+            tl.store(blocks, x, mask=there)
 
 
 class Change(NamedTuple):
@@ -141,9 +153,8 @@ def _transdata(row: Row) -> Prediction:
     sizes = [n * BYTES[source] for n in change.sizes]
     moved = (sizes[1], sizes[0]) if back else (sizes[0], sizes[1])
     note = note_of(count, f"tiles of {block}")
-    return Prediction(
-        measured_time(row, run) + turns_us(row, -(-rows // cores) * each), roofline_us(row, moved), note
-    )
+    time = measured_time(row, run) + turns_us(row, -(-rows // cores) * each) + larger_code_us(row)
+    return Prediction(time, roofline_us(row, moved), note)
 
 
 def _change(row: Row, layout: str, c0: int, size: int) -> Change:
@@ -152,20 +163,23 @@ def _change(row: Row, layout: str, c0: int, size: int) -> Change:
         raise UsageError(f"{row.id}: {layout} is of M x N, the others of N x C x H x W; got {row.shapes!r}")
     n, c, taps = shape[0], shape[1], prod(shape[2:])
     c1 = -(-c // c0)
-    if layout == "FRACTAL_NZ":
-        tried = {b: -(-n // b) * c1 for b in (128, 256, 512, 1024)}
+    if layout == "FRACTAL_NZ" or (
+        layout == "FRACTAL_Z" and taps == 1
+    ):  # weights of one tap are a matrix: nothing is turned in its blocks
+        tried = {b: -(-n * b // MATRIX_BLOCKS) * -(-c1 // b) for b in (1, 4, 16, 64)}
         return Change(matrix_to_fractals, (n * c, n * c1 * c0), (n, c), tried)
-    turned = n * c, -(-taps * size // BLOCK_BYTES)
     if layout == "NC1HWC0":
-        lengths = sorted({min(p, -(-taps // 8) * 8) for p in (128, 256, 512, 768)})
+        # rows of a whole image follow each other: read at once; from UB each is written by itself, as it begins a block
+        whole = -(-taps // 8) * 8 if Settings(row).text("from") else taps
+        lengths = sorted({min(p, whole) for p in (128, 256, 512, 768)})
         tried = {p: n * c1 * -(-taps // p) for p in lengths}
-        sizes, short = (n * c * taps, n * c1 * c0 * taps), taps * size < REPEAT_BYTES
-        return Change(image_to_blocks, sizes, (c, taps), tried, turned if short else (0, 0))
+        return Change(image_to_blocks, (n * c * taps, n * c1 * c0 * taps), (c, taps), tried)
     whole = -(-n // FRACTAL) * FRACTAL
     tried = {b: -(-whole // b) * c1 for b in (1, 4, 16, 32, 64)}
+    turned = n * c, -(-taps * size // BLOCK_BYTES)
     return Change(weight_to_fractals, (n * c * taps, whole * c1 * c0 * taps), (n, c, taps), tried, turned)
 
 
-def turns_us(row: Row, turns: int) -> float:
+def turns_us(row: Row, turns: float) -> float:
     """Time of the scalar unit for so many turns of a loop of vector instructions on one core."""
     return load_product(row.product).cycles_to_us(turns * TURN_CYCLES)

@@ -35,13 +35,13 @@ from .settings import (
 )
 from .table import Row
 from .vector.moves import copied
-from .vector.starts import slow_start_us
+from .vector.starts import larger_code_us
 
 C0 = 16
-# Turns for each row (maximum) or plane, or band of one, (gradient) and tap: the scalar cycles of maxpool-1 and
-# maxpool_grad-1 of AlexNet (0.607 of 165.4 us, 80 rows a core; 0.785 of 106.7 us, 16 planes a core; 9 taps) over those of
-# a turn.
-TURNS_OF_ROW, TURNS_OF_PLANE = 19, 80
+# Turns for each tap of a row and of each of its places (maximum), or of a plane or band of one (gradient): scalar cycles of an
+# AlexNet step over those of a turn, 9 taps. maxpool-1: 0.607 of 165.4 us for 80 rows of 27 places a core; maxpool-3: 0.68 of
+# 76.1 us for 66 rows of 6; maxpool_grad-1: 0.785 of 106.7 us for 16 planes.
+TURNS_OF_ROW, TURNS_OF_COLUMN, TURNS_OF_PLANE = 9.9, 0.34, 80
 MOST_ROWS = 16
 
 
@@ -159,7 +159,9 @@ def _maxpool(row: Row) -> Prediction:
         return maxima.time(grid, *tensors, items // rows, **numbers, ROWS=rows)  # type: ignore[no-any-return]
 
     run, rows, count = fastest(row, [r for r in range(1, MOST_ROWS) if out_h % r == 0], work)
-    time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_ROW)
+    turns = TURNS_OF_ROW + TURNS_OF_COLUMN * out_w
+    time = measured_time(row, run) + larger_code_us(row)
+    time += turns_us(row, -(-items // cores) * s.taps**2 * turns)
     return Prediction(time, roofline_us(row, (4 * whole, 6 * y)), note_of(count, f"{rows} rows at a time"))
 
 
@@ -179,7 +181,8 @@ def _maxpool_grad(row: Row) -> Prediction:
 
     run, rows = _largest(row, out_h, work)
     items = s.planes * _bands(s, rows)
-    time = measured_time(row, run) + turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_PLANE)
+    time = measured_time(row, run) + larger_code_us(row)
+    time += turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_PLANE)
     note = "one plane at a time" if rows == out_h else f"{rows} rows of dy at a time"
     return Prediction(time, roofline_us(row, (6 * y, 4 * whole)), note)
 
@@ -213,5 +216,5 @@ def _average(row: Row) -> Prediction:
 
     run, _, _ = fastest(row, (None,), work)
     one = rows * n * BYTES[source]
-    time = measured_time(row, run) + slow_start_us(row)
+    time = measured_time(row, run) + larger_code_us(row)
     return Prediction(time, roofline_us(row, (one, one)), "a row at a time")

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from ascendtile.kernels.validation import Row, predict, read_tables
 from ascendtile.kernels.validation.vector import scans, sums
 from ascendtile.kernels.validation.vector.expressions import BINARY, TERNARY, UNARY
+from ascendtile.kernels.validation.vector.row_kernels import rotated
 from ascendtile.simulator.errors import UsageError
 
 ROWS = {r.id: r for r in read_tables()}
@@ -117,3 +119,15 @@ def test_one_tensor_is_no_concatenation():
 def test_a_row_that_states_its_buffers_keeps_them():
     images = replace(ROWS["msi-alexnet-reduce_sum-8"], tiling="cores=32 l2=warm buffers=2")
     assert predict(images).value < predict(ROWS["msi-alexnet-reduce_sum-8"]).value
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@given(places=st.integers(1, 7), heads=st.integers(1, 3))
+def test_rotary_embeddings_turn_the_halves_of_each_head(gradient, places, heads):
+    rng = np.random.default_rng(places * 8 + heads)
+    x = rng.standard_normal((places, heads, 16)).astype(np.float32)
+    cos, sin = rng.standard_normal((2, places, 1, 16)).astype(np.float32)
+    y, (left, right) = np.empty_like(x), np.split(x, 2, axis=-1)
+    rotated[(2,)](x, cos, sin, y, places, heads, LESS=8 * gradient, HALF=8, ROWS=2)
+    turned = np.concatenate([right, -left] if gradient else [-right, left], axis=-1)
+    np.testing.assert_allclose(y, x * cos + turned * sin, rtol=1e-5, atol=1e-6)

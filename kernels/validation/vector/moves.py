@@ -23,7 +23,7 @@ from ..settings import (
 from ..table import Row
 from .row_tiles import own_rows
 from .rowwise import tiled
-from .starts import slow_start_us
+from .starts import larger_code_us, slow_start_us
 
 BLOCK_BYTES = 32
 SIDES = (16, 64, 128)  # rows of a transposed tile
@@ -181,7 +181,7 @@ def _gather(row: Row) -> Prediction:
 
     run, _, _ = fastest(row, [min(64, -(-rows // cores))], work)
     note = "rows one by one; the addresses are data: rows are taken to be spread evenly over the table"
-    time = measured_time(row, run) + slow_start_us(row)
+    time = measured_time(row, run) + larger_code_us(row)
     return Prediction(time, roofline_us(row, (rows * n * BYTES[kind],) * 2), note)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.jit_function import JitFunction
+from ....simulator.language.extra.cann import extension as al
 from ....simulator.products import load_product
+from ....simulator.record.run import Run
 from ...norm.rms.op import rms_norm_grad
 from ..registry import Prediction, predicts
 from ..settings import (
@@ -18,6 +20,7 @@ from ..settings import (
     Settings,
     dtypes_of,
     fastest,
+    fitting,
     halves,
     measured_time,
     note_of,
@@ -27,6 +30,7 @@ from ..settings import (
 )
 from ..table import Row
 from .row_tiles import own_rows
+from .starts import larger_code_us
 
 
 @sim.jit
@@ -95,29 +99,32 @@ def swiglu_grad(x_ptr, dy_ptr, dx_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr
 
 @sim.jit
 def rotated(
-    x_ptr, c_ptr, s_ptr, y_ptr, places, heads,
-    SIGN: tl.constexpr, HALF: tl.constexpr, HEADS: tl.constexpr, ROWS: tl.constexpr,
+    x_ptr, c_ptr, s_ptr, y_ptr, places, heads, LESS: tl.constexpr, HALF: tl.constexpr, ROWS: tl.constexpr
 ):  # fmt: skip
-    """x cos + (halves of x changed, the first one negative) sin, with one cos and sin for all heads of a place.
+    """x cos + (halves of x changed, one of them negative) sin, with one cos and sin for all heads of a place.
 
-    HEADS: of a tile.
+    LESS: where the negative half begins, 0 or in a gradient HALF.
+
+    As the vendor's kernel goes: cos and sin of some places, then head after head of these places, each a row of x that is
+    `heads` rows from the next (ops-transformer, rotate_half_bf16.h, SingleStepProcess).
     """
     start, end = own_rows(places)
     for s in range(start, end, ROWS):
-        place, angle = s + tl.arange(0, ROWS), tl.arange(0, HALF)[None, None, :]
-        turn, whole = place[:, None, None] * (2 * HALF) + angle, (place < end)[:, None, None]
-        for h in range(0, heads, HEADS):
-            head = (h + tl.arange(0, HEADS))[None, :, None]
-            there = whole & (head < heads)
-            at = (place[:, None, None] * heads + head) * (2 * HALF) + angle
-            left = tl.load(x_ptr + at, mask=there).to(tl.float32)
-            right = tl.load(x_ptr + HALF + at, mask=there).to(tl.float32)
-            cos, sin = tl.load(c_ptr + turn, mask=whole), tl.load(s_ptr + turn, mask=whole)
-            y = left * cos.to(tl.float32) - SIGN * right * sin.to(tl.float32)
-            tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=there)
-            cos, sin = tl.load(c_ptr + HALF + turn, mask=whole), tl.load(s_ptr + HALF + turn, mask=whole)
-            y = right * cos.to(tl.float32) + SIGN * left * sin.to(tl.float32)
-            tl.store(y_ptr + HALF + at, y.to(y_ptr.dtype.element_ty), mask=there)
+        place, angle = s + tl.arange(0, ROWS), tl.arange(0, 2 * HALF)
+        turn, there = place[:, None] * (2 * HALF) + angle[None, :], (place < end)[:, None]
+        cos = tl.load(c_ptr + turn, mask=there).to(tl.float32)
+        sin = tl.load(s_ptr + turn, mask=there).to(tl.float32)
+        negative = al.extract_slice(sin, (0, LESS), (ROWS, HALF), (1, 1)) * -1.0
+        sin = al.insert_slice(sin, negative, (0, LESS), (ROWS, HALF), (1, 1))
+        for h in range(0, heads):
+            at = (place[:, None] * heads + h) * (2 * HALF) + angle[None, :]
+            x = tl.load(x_ptr + at, mask=there).to(tl.float32)
+            right = al.extract_slice(x, (0, HALF), (ROWS, HALF), (1, 1))
+            left = al.extract_slice(x, (0, 0), (ROWS, HALF), (1, 1))
+            y = x * cos
+            x = al.insert_slice(x, right, (0, 0), (ROWS, HALF), (1, 1))
+            x = al.insert_slice(x, left, (0, HALF), (ROWS, HALF), (1, 1))
+            tl.store(y_ptr + at, (y + x * sin).to(y_ptr.dtype.element_ty), mask=there)
 
 
 def _tile(row: Row, n: int, live: int) -> tuple[int, int]:
@@ -152,7 +159,8 @@ def _rms_norm(row: Row) -> Prediction:
     tensors = (tensor(kind, m * n), tensor(kind, n), tensor(kind, m * n), tensor("fp32", m))
     grid, note = (s.number("cores"),), f"the vendor's tiling of today: tiles of {rows} x {wide}"
     run, _, _ = fastest(row, [rows], lambda rows: rms_norm.time(grid, *tensors, m, N=n, ROWS=rows, WIDE=wide))
-    return Prediction(measured_time(row, run), roofline_us(row, (m * n * BYTES[kind],) * 2), note)
+    time = measured_time(row, run) + larger_code_us(row)
+    return Prediction(time, roofline_us(row, (m * n * BYTES[kind],) * 2), note)
 
 
 @predicts("swiglu")
@@ -179,20 +187,33 @@ def _swiglu_grad(row: Row) -> Prediction:
     return _by_rows(row, (3 * one, 2 * one), most, swiglu_grad, *tensors, m, N=n, WIDE=wide)
 
 
+ROPE_BUFFERS = {
+    "fp32": 8,
+    "fp16": 8,
+    "bf16": 24,
+}  # parts of UB in the vendor's tiling, each of a tile in the tensors' type
+ROPE_KEPT = 2048  # bytes of UB that it leaves free
+
+
 @predicts("rope", "rope_grad")
 def _rope(row: Row) -> Prediction:
-    """shapes: places x heads x dim; the gradient turns the other way, and makes none of cos and sin."""
+    """shapes: places x heads x dim; the gradient turns the other way, and makes none of cos and sin.
+
+    Places of a tile: the vendor's tiling of today (ops-transformer, rope_rotate_half_tiling.cpp, GetStoreLines).
+    """
     (m, heads, dim), kind = shape_of(row), dtypes_of(row)[0][0]
     tensors = [tensor(kind, m * x * dim) for x in (heads, 1, 1, heads)]
-    room = load_product(row.product).ub_bytes // (24 * dim)  # heads of a tile
-    how = {
-        "SIGN": -1.0 if row.op == "rope_grad" else 1.0,
-        "HALF": dim // 2,
-        "HEADS": max(1, min(heads, room)),
-    }
-    most = max(1, min(_share(row, m), room // heads))
+    part = (load_product(row.product).ub_bytes - ROPE_KEPT) // ROPE_BUFFERS[kind]
+    rows = max(1, min(_share(row, m), part // (BYTES[kind] * dim)))
+    grid, less = (Settings(row).number("cores"),), dim // 2 if row.op == "rope_grad" else 0
+
+    def work(rows: int) -> Run:
+        return rotated.time(grid, *tensors, m, heads, LESS=less, HALF=dim // 2, ROWS=rows)  # type: ignore[no-any-return]
+
+    run, rows, _ = fitting(row, rows, 1, work)
+    time = measured_time(row, run) + larger_code_us(row)
     moved = ((heads + 2) * m * dim * BYTES[kind], heads * m * dim * BYTES[kind])
-    return _by_rows(row, moved, most, rotated, *tensors, m, heads, **how)
+    return Prediction(time, roofline_us(row, moved), f"the vendor's tiling of today: {rows} places")
 
 
 def _share(row: Row, m: int) -> int:
@@ -209,7 +230,7 @@ def _by_rows(
         row, halves(most), lambda rows: kernel.time(grid, *arguments, **how, ROWS=rows)
     )
     note = note_of(count, f"tiles of {rows} row{'s' * (rows > 1)}")
-    return Prediction(measured_time(row, run), roofline_us(row, moved), note)
+    return Prediction(measured_time(row, run) + larger_code_us(row), roofline_us(row, moved), note)
 
 
 @predicts("rmsnorm_grad")
@@ -223,4 +244,6 @@ def _rms_norm_grad(row: Row) -> Prediction:
     time = sum(x.time_us for x in run.launches if x.kernel != "zero_fill")
     knobs = " ".join(f"{k}={v}" for k, v in found.tiling.items())
     one = m * n * BYTES[dtypes_of(row)[0][0]]
-    return Prediction(time, roofline_us(row, (2 * one, one)), f"vendor's tiling: {knobs}")
+    return Prediction(
+        time + larger_code_us(row), roofline_us(row, (2 * one, one)), f"vendor's tiling: {knobs}"
+    )

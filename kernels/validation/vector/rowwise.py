@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .... import simulator as sim
@@ -24,7 +25,7 @@ from ..settings import (
 from ..table import Row
 from .expressions import add, div, mul, sub
 from .row_tiles import own_rows
-from .starts import slow_start_us
+from .starts import larger_code_us
 
 JOINS: dict[str, JitFunction] = {"add": add, "sub": sub, "mul": mul, "div": div}
 LARGEST = 16384  # elements of a tile
@@ -93,12 +94,13 @@ def tiled(
     sizes: tuple[int, int],
     kernel: JitFunction,
     *arguments: Any,
+    start: Callable[[Row], float] = larger_code_us,
     **how: Any,
 ) -> Prediction:
     """A kernel of ROWS x WIDE tiles: whole rows where they fit, with as many in a tile as come out fastest.
 
     moved: bytes that are read and written; bytes_of_one: of each element of a tile in UB, with what is computed; sizes:
-    rows and columns.
+    rows and columns; start: what its start takes beyond that of an element-wise kernel, of `starts`.
     """
     (rows, n), cores = sizes, Settings(row).number("cores")
     room = min(LARGEST, load_product(row.product).ub_bytes // bytes_of_one)
@@ -110,7 +112,7 @@ def tiled(
 
     run, most, count = fitting(row, room, 64, work)
     note = note_of(count, f"tiles of {most} elements")
-    time = measured_time(row, run) + slow_start_us(row)
+    time = measured_time(row, run) + start(row)
     return Prediction(time, roofline_us(row, moved), note)
 
 

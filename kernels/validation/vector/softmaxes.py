@@ -13,6 +13,7 @@ from ..settings import BYTES, dtypes_of, shape_of, tensor
 from ..table import Row
 from .row_tiles import own_rows
 from .rowwise import tiled
+from .starts import slow_start_us
 
 
 @sim.jit
@@ -152,7 +153,8 @@ def _softmax(row: Row) -> Prediction:
         (tensor(kind, rows * n), tensor(result, rows * n)),
         (rows * n * BYTES[kind], rows * n * BYTES[result]),
     )
-    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=row.op.startswith("log"))
+    log = row.op.startswith("log")
+    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=log, start=slow_start_us)
 
 
 @predicts("softmax_grad", "log_softmax_grad")
@@ -160,8 +162,8 @@ def _softmax_grad(row: Row) -> Prediction:
     """shapes: rows x columns."""
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = [tensor(kind, rows * n) for _ in range(3)]
-    one = rows * n * BYTES[kind]
-    return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=row.op.startswith("log"))
+    one, log = rows * n * BYTES[kind], row.op.startswith("log")
+    return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=log, start=slow_start_us)
 
 
 @predicts("layernorm")

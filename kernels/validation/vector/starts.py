@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""The start of a vendor's kernel that reads a long tiling and chooses one of many schedules when it runs."""
+"""The start of a vendor's kernel that has more code than an element-wise one, or chooses its schedule when it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from .... import simulator as sim
 from ....simulator import language as tl
-from ....simulator.products import Product
+from ....simulator.products import Product, load_product
 from ..settings import Settings
 from ..table import Row
 
@@ -15,12 +15,18 @@ from ..table import Row
 # logarithms of softmax: what the smallest of each kind take, with next to no work: msi-alexnet-reduce_sum-3 (2.6 of them),
 # msi-alexnet-transpose-3 (2.6). Kernels that only have a tiling of their own: msi-qwen-range-2.
 SLOW_START, OWN_START = 2.6, 1.8
-STARTS = {
-    **dict.fromkeys(("transpose", "log_softmax", "log_softmax_grad"), SLOW_START),
-    **dict.fromkeys(("range", "dropout", "slice", "concat", "gather", "pad", "tile"), OWN_START),
-    **dict.fromkeys(("avgpool", "avgpool_grad"), OWN_START),
-}
 LANES = 8
+# Codes of an element-wise kernel that the code of one with rows, planes or several stages is as long as: the middle of
+# msi-qwen-concat-1 (22 cores, 2.8) and msi-alexnet-avgpool_grad-1 (48 cores, 2.4), which do next to no work.
+LARGER_CODE = 2.6
+
+
+def larger_code_us(row: Row) -> float:
+    """What fetching it takes beyond the code of an element-wise kernel, all cores side by side; nothing in a loop."""
+    s, product = Settings(row), load_product(row.product)
+    if not s.device_options()["cold_code"]:
+        return 0.0
+    return (LARGER_CODE - 1.0) * s.number("cores") * product.number("launch.cold_code_us_per_core")
 
 
 @sim.jit
@@ -30,14 +36,13 @@ def next_to_nothing(y_ptr, LANES: tl.constexpr):
     tl.store(y_ptr + at, tl.zeros((LANES,), tl.float32))
 
 
-def slow_start_us(row: Row, starts: float = 0.0) -> float:
+def slow_start_us(row: Row, starts: float = SLOW_START) -> float:
     """What its start takes beyond that of an element-wise kernel on the row's cores, in their own time (time=core), too.
 
-    starts: how many of these it takes; without it what is known of the row's operator.
+    starts: how many of these it takes.
     Kernels that are launched again and again take as long (fg2162-[1024,1]-torch): what they fetch is new with each launch.
     """
-    more = (starts or STARTS.get(row.op, 1.0)) - 1.0
-    return more * _start_us(row.product, Settings(row).number("cores")) if more else 0.0
+    return (starts - 1.0) * _start_us(row.product, Settings(row).number("cores"))
 
 
 @lru_cache(maxsize=256)

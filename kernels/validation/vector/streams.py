@@ -31,7 +31,7 @@ from ..settings import (
 )
 from ..table import Row
 from .expressions import BINARY, TERNARY, UNARY
-from .starts import slow_start_us
+from .starts import OWN_START, slow_start_us
 
 
 @sim.jit
@@ -97,6 +97,7 @@ def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: t
 
 
 LARGEST = 16384  # elements of a block
+OWN_TILING = ("range", "dropout")  # and with it a start of its own
 WITHOUT_INPUT = ("memset", "fill", "broadcast", "range")  # broadcast: of one number
 
 
@@ -129,7 +130,8 @@ def streamed(
     grid = (Settings(row).number("cores"),)
     run, note = tried(row, bytes_of_one, lambda block: kernel.time(grid, *arguments, **how, BLOCK=block))
     note = "; ".join(x for x in (note, left_out) if x)
-    time = measured_time(row, run) + slow_start_us(row)
+    own = slow_start_us(row, OWN_START) if row.op in OWN_TILING else 0.0
+    time = measured_time(row, run) + own
     return Prediction(time, roofline_us(row, moved), note)
 
 
@@ -159,7 +161,8 @@ def _two(row: Row) -> Prediction:
     grid=blocks: one program for each block, however many cores there are.
     """
     s, n = Settings(row), volume(shape_of(row))
-    (a, b), (c, *_) = dtypes_of(row)
+    inputs, (c, *_) = dtypes_of(row)
+    a, b = inputs[0], inputs[-1]
     read, written, part = BYTES[a] + BYTES[b], BYTES[c], s.number("part", 1)
     how = {"FN": BINARY[row.op], "PAST": s.text("l2") == "past", "IN_PLACE": row.op == "foreach_add"}
 

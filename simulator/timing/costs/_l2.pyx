@@ -163,13 +163,19 @@ cdef inline int joined(
     return left
 
 
+cdef inline void share_lines(const Access* x, int64_t tile, int64_t size) noexcept nogil:
+    """Of a tile of `size` bytes in pieces shorter than a line, those that share a line count once."""
+    cdef int64_t lines = (size + (<int64_t>1 << x.shift) - 1) >> x.shift
+    x.total[tile] = min(x.total[tile], max(x.new[tile], lines * x.weight))
+
+
 cdef void touch_tile(const Access* x, Level* level, int64_t tile) noexcept nogil:
     """Touch all lines of a tile."""
     cdef const int64_t* strides = x.strides + tile * x.stride_step
     cdef const int64_t* lows = x.lows + tile * x.low_step
     cdef const int64_t* highs = x.highs + tile * x.high_step
     cdef int64_t n = highs[4] - lows[4], begin = x.starts[tile] + lows[4] * strides[4]
-    cdef int64_t a, b, c, d, at, i
+    cdef int64_t a, b, c, d, at, i, pieces
     cdef int64_t[4] low, high
     cdef int k, left = 4
     for k in range(5):
@@ -180,6 +186,7 @@ cdef void touch_tile(const Access* x, Level* level, int64_t tile) noexcept nogil
     for k in range(4):
         low[k] = lows[k] if k < left else 0
         high[k] = highs[k] if k < left else 1
+    pieces = (high[0] - low[0]) * (high[1] - low[1]) * (high[2] - low[2]) * (high[3] - low[3])
     for a in range(low[0], high[0]):
         for b in range(low[1], high[1]):
             for c in range(low[2], high[2]):
@@ -202,6 +209,8 @@ cdef void touch_tile(const Access* x, Level* level, int64_t tile) noexcept nogil
                                 ((at + i * strides[4]) * x.itemsize) >> x.shift,
                                 ((at + i * strides[4] + 1) * x.itemsize - 1) >> x.shift,
                             )
+    if n * x.itemsize < <int64_t>1 << x.shift and not level.back:
+        share_lines(x, tile, pieces * n * x.itemsize)
 
 
 cdef inline void touch_once(const Access* x, Level* level, int64_t tile) noexcept nogil:

@@ -178,3 +178,22 @@ def test_rows_that_an_access_does_not_have_are_refused():
         FirstTouch(1 << 20).shares(
             [(x, lines_of(x, 0, 2), False)], once.astype(np.int32), once, np.zeros(2, np.int64)
         )
+
+
+@given(st.integers(1, 8), st.integers(1, 6), st.booleans())
+def test_pieces_that_share_a_line_count_once(quads, columns, write):
+    """Blocks of 32 bytes, four to a line, met one row of `columns` blocks after the other: all of them come from memory,
+    though three of four are in a line that another one brought, and all of them wait that push as many lines out.
+    """
+    rows = 4 * quads
+    lines = quads * columns
+    x, cache = tensor(3 * lines), FirstTouch(lines * LINE)
+    pieces = AccessRegion(x, Affine(0, (8, rows * 8, 1), (rows, columns, 8)), None, 1)
+    if write:
+        cache.write(x, lines_of(x, lines, lines))
+        cache.share(x, lines_of(x, 2 * lines, lines))
+        assert cache.write(x, pieces)
+        assert cache.written_lines == lines
+    else:
+        assert cache.share(x, pieces) == 1.0
+        assert cache.read_lines == lines

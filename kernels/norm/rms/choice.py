@@ -246,7 +246,7 @@ class Costs:
         again = c.rows * 2 * length * self.itemsize / self.again
         loads += again + 2 * length * self.itemsize / GAMMA_RATE
         if c.buffers == 1:
-            return float(iterations * (vector + NOT_HIDDEN * loads))
+            return float(iterations * (vector + NOT_HIDDEN * loads + self.start))
         return float(iterations * (max(vector, loads) + shown * min(vector, loads)) + loads / chunks)
 
 

@@ -41,8 +41,8 @@ class Device:
     l2: what is in L2 when a kernel, or an operator of several, starts: "loop" (what the same left when it was launched
     before), "cold" (nothing) or "warm" (the arguments, as far as they fit, and nothing to write back); or by tensor
     argument, {"x": "warm"}, where the others are as in a loop. See `l2/state.py`.
-    cold_code: whether another kernel ran before, as in the profile of a network, so that each core fetches the kernel's code
-    first (`launch.cold_code_us_per_core`); otherwise the kernel is launched again and again.
+    cold_code: whether another kernel ran before, as in the profile of a network, so that cores fetch the kernel's code first
+    (`launch.cold_code_us_per_core`, `_per_operation`); otherwise the kernel is launched again and again.
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there
     is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop: iterations that

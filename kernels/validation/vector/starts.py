@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from .... import simulator as sim
 from ....simulator import language as tl
+from ....simulator.products import load_product
 from ..settings import Settings, tensor
 from ..table import Row
 
-# Starts of an element-wise kernel on as many cores that the start of another kernel takes. Sums, means, transpositions and
-# logarithms of softmax: what the smallest of each kind take, with next to no work: msi-alexnet-reduce_sum-3 (2.6 of them),
-# msi-alexnet-transpose-3 (2.6). Kernels that only have a tiling of their own: msi-qwen-range-2.
-SLOW_START, OWN_START = 2.6, 1.8
-STARTS = {
-    **dict.fromkeys(("transpose", "log_softmax", "log_softmax_grad"), SLOW_START),
-    **dict.fromkeys(("range", "dropout", "slice", "concat", "gather", "pad", "tile"), OWN_START),
-    **dict.fromkeys(("avgpool", "avgpool_grad"), OWN_START),
-}
+# Sums, means, transpositions and logarithms of softmax: starts of an element-wise kernel on as many cores that theirs takes, by
+# the smallest of two kinds, with next to no work: msi-alexnet-reduce_sum-3 (2.6), msi-alexnet-transpose-3 (2.6).
+SLOW_START = 2.6
+SLOW = ("transpose", "log_softmax", "log_softmax_grad")
+# Other kernels that are not made for element-wise expressions: what they fetch more, in parts of the code of one that is, by
+# msi-qwen-range-2. It goes by the cores: on one core a slice takes 0.4 us more than a copy, on 40 a range takes 5 us more.
+OWN_CODE = 1.3
+OWN = ("range", "dropout", "slice", "concat", "gather", "pad", "tile", "avgpool", "avgpool_grad")
 LANES = 8
 
 
@@ -27,17 +27,18 @@ def next_to_nothing(y_ptr, LANES: tl.constexpr):
     tl.store(y_ptr + at, tl.zeros((LANES,), tl.float32))
 
 
-def slow_start_us(row: Row, starts: float = 0.0) -> float:
+def slow_start_us(row: Row, slow: bool = False) -> float:
     """What its start takes beyond that of an element-wise kernel on the row's cores, in their own time (time=core), too.
 
-    starts: how many of these it takes; without it what is known of the row's operator.
+    slow: whether it is slow whatever the row's operator.
     Kernels that are launched again and again take as long (fg2162-[1024,1]-torch): what they fetch is new with each launch.
     """
-    more = (starts or STARTS.get(row.op, 1.0)) - 1.0
-    if not more:
-        return 0.0
     s = Settings(row)
+    if row.op in OWN:
+        return OWN_CODE * s.number("cores") * load_product(row.product).number("launch.cold_code_us_per_core")
+    if not slow and row.op not in SLOW:
+        return 0.0
     cores = s.number("cores")
     with sim.device(**s.device_options() | {"cold_code": True}):
         start = next_to_nothing.time((cores,), tensor("fp32", cores * LANES), LANES=LANES)
-    return more * float(start.time_us)
+    return (SLOW_START - 1.0) * float(start.time_us)

@@ -32,7 +32,7 @@ from ..settings import (
     volume,
 )
 from ..table import Row
-from .starts import LANES, SLOW_START, slow_start_us
+from .starts import LANES, slow_start_us
 
 LARGEST = 16384  # elements of a tile
 
@@ -171,7 +171,7 @@ JOINED: dict[str, tuple[JitFunction, JitFunction]] = {
 
 def _predicted(row: Row, run: Run, read: float, *notes: str) -> Prediction:
     """With the start of a kernel that chooses its schedule when it runs."""
-    time = measured_time(row, run) + slow_start_us(row, SLOW_START)
+    time = measured_time(row, run) + slow_start_us(row, slow=True)
     return Prediction(time, roofline_us(row, (read, 0)), "; ".join(x for x in notes if x))
 
 

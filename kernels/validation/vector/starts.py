@@ -9,7 +9,7 @@ from ....simulator.products import load_product
 from ..settings import Settings, tensor
 from ..table import Row
 
-# Sums, means, transpositions and logarithms of softmax: starts of an element-wise kernel on as many cores that theirs takes, by
+# Sums, means, transpositions, logarithms of softmax: starts of an element-wise kernel on as many cores that theirs takes, by
 # the smallest of two kinds, with next to no work: msi-alexnet-reduce_sum-3 (2.6), msi-alexnet-transpose-3 (2.6).
 SLOW_START = 2.6
 SLOW = ("transpose", "log_softmax", "log_softmax_grad")

@@ -42,7 +42,7 @@ class Device:
     before), "cold" (nothing) or "warm" (the arguments, as far as they fit, and nothing to write back); or by tensor
     argument, {"x": "warm"}, where the others are as in a loop. See `l2/state.py`.
     cold_code: whether another kernel ran before, as in the profile of a network, so that the cores fetch the kernel's code
-    first (`cold_code_us`); otherwise the kernel is launched again and again.
+    first (`cold_code_us`, `further_code_us`); otherwise the kernel is launched again and again.
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there
     is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop: iterations that

@@ -38,9 +38,9 @@ from .vector.moves import copied
 from .vector.starts import larger_code_us
 
 C0 = 16
-# Turns for each tap of a row and of each of its places (maximum), or of a plane or band of one (gradient): scalar cycles of an
-# AlexNet step over those of a turn, 9 taps. maxpool-1: 0.607 of 165.4 us for 80 rows of 27 places a core; maxpool-3: 0.68 of
-# 76.1 us for 66 rows of 6; maxpool_grad-1: 0.785 of 106.7 us for 16 planes.
+# Turns for each tap of a row and of each of its places (maximum), or of a plane or band of one (gradient): scalar cycles of
+# an AlexNet step over those of a turn, 9 taps. maxpool-1: 0.607 of 165.4 us for 80 rows of 27 places a core; maxpool-3:
+# 0.68 of 76.1 us for 66 rows of 6; maxpool_grad-1: 0.785 of 106.7 us for 16 planes.
 TURNS_OF_ROW, TURNS_OF_COLUMN, TURNS_OF_PLANE = 9.9, 0.34, 80
 MOST_ROWS = 16
 

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendtile.kernels.validation import Row, predict, read_tables
-from ascendtile.kernels.validation.vector import scans, sums
+from ascendtile.kernels.validation.vector import scans, starts, sums
 from ascendtile.kernels.validation.vector.expressions import BINARY, TERNARY, UNARY
 from ascendtile.kernels.validation.vector.row_kernels import rotated
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.products import load_product
 
 ROWS = {r.id: r for r in read_tables()}
 AXES = {
@@ -102,13 +103,24 @@ def test_the_last_stage_of_a_norm_takes_time():
 
 
 def test_kernels_with_a_long_start_take_it_on_as_many_cores_as_they_have():
-    """A range of 64 numbers starts later than a fill of 64, and by more on more cores."""
-    late = [
-        predict(row("range", (64,), tiling=f"cores={n}")).value
-        - predict(row("fill", (64,), tiling=f"cores={n}")).value
-        for n in (1, 8, 48)
-    ]
+    """A sum of 64 numbers starts later than a copy of 64, and by more on more cores."""
+    late = later_us("reduce_sum", "memcpy")
     assert 0.5 < late[0] < late[1] < late[2]
+
+
+def test_kernels_with_more_code_wait_for_it_by_the_cores_that_fetch_it():
+    """A range of 64 numbers has more code than a fill of 64."""
+    late = later_us("range", "fill")
+    each = (starts.LARGER_CODE - 1.0) * load_product("ascend910b2").number("launch.cold_code_us_per_core")
+    assert late[1] - late[0] == pytest.approx(7 * each, abs=0.05)
+    assert late[2] - late[0] == pytest.approx(47 * each, abs=0.05)
+
+
+def later_us(op, other):
+    """What an operator on 64 numbers takes more than another one, on 1, 8 and 48 cores."""
+    tilings = [f"cores={n}" for n in (1, 8, 48)]
+    both = [[predict(row(x, (64,), tiling=t)).value for x in (op, other)] for t in tilings]
+    return [one - two for one, two in both]
 
 
 def test_one_tensor_is_no_concatenation():

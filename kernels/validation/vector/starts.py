@@ -11,13 +11,12 @@ from ....simulator.products import Product, load_product
 from ..settings import Settings
 from ..table import Row
 
-# Starts of an element-wise kernel on as many cores that the start of another kernel takes. Sums, means, transpositions and
-# logarithms of softmax: what the smallest of each kind take, with next to no work: msi-alexnet-reduce_sum-3 (2.6 of them),
-# msi-alexnet-transpose-3 (2.6). Kernels that only have a tiling of their own: msi-qwen-range-2.
-SLOW_START, OWN_START = 2.6, 1.8
+# Sums, means, transpositions, softmax: starts of an element-wise kernel on as many cores that theirs takes, by the smallest
+# of two kinds, with next to no work: msi-alexnet-reduce_sum-3 (2.6), msi-alexnet-transpose-3 (2.6).
+SLOW_START = 2.6
 LANES = 8
-# Codes of an element-wise kernel that the code of one with rows, planes or several stages is as long as: the middle of
-# msi-qwen-concat-1 (22 cores, 2.8) and msi-alexnet-avgpool_grad-1 (48 cores, 2.4), which do next to no work.
+# Codes of an element-wise kernel that the code of one with rows, planes, several stages or a tiling of its own is as long
+# as: the middle of msi-qwen-concat-1 (22 cores, 2.8) and msi-alexnet-avgpool_grad-1 (48 cores, 2.4), which do next to no work.
 LARGER_CODE = 2.6
 
 
@@ -36,13 +35,12 @@ def next_to_nothing(y_ptr, LANES: tl.constexpr):
     tl.store(y_ptr + at, tl.zeros((LANES,), tl.float32))
 
 
-def slow_start_us(row: Row, starts: float = SLOW_START) -> float:
+def slow_start_us(row: Row) -> float:
     """What its start takes beyond that of an element-wise kernel on the row's cores, in their own time (time=core), too.
 
-    starts: how many of these it takes.
     Kernels that are launched again and again take as long (fg2162-[1024,1]-torch): what they fetch is new with each launch.
     """
-    return (starts - 1.0) * _start_us(row.product, Settings(row).number("cores"))
+    return (SLOW_START - 1.0) * _start_us(row.product, Settings(row).number("cores"))
 
 
 @lru_cache(maxsize=256)

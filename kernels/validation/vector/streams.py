@@ -31,7 +31,7 @@ from ..settings import (
 )
 from ..table import Row
 from .expressions import BINARY, TERNARY, UNARY
-from .starts import OWN_START, slow_start_us
+from .starts import larger_code_us
 
 
 @sim.jit
@@ -97,7 +97,7 @@ def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: t
 
 
 LARGEST = 16384  # elements of a block
-OWN_TILING = ("range", "dropout")  # and with it a start of its own
+OWN_TILING = ("range", "dropout")  # and with it more code
 WITHOUT_INPUT = ("memset", "fill", "broadcast", "range")  # broadcast: of one number
 
 
@@ -130,7 +130,7 @@ def streamed(
     grid = (Settings(row).number("cores"),)
     run, note = tried(row, bytes_of_one, lambda block: kernel.time(grid, *arguments, **how, BLOCK=block))
     note = "; ".join(x for x in (note, left_out) if x)
-    own = slow_start_us(row, OWN_START) if row.op in OWN_TILING else 0.0
+    own = larger_code_us(row) if row.op in OWN_TILING else 0.0
     time = measured_time(row, run) + own
     return Prediction(time, roofline_us(row, moved), note)
 

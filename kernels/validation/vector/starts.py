@@ -16,7 +16,7 @@ from ..table import Row
 SLOW_START = 2.6
 LANES = 8
 # Codes of an element-wise kernel that the code of one with rows, planes, several stages or a tiling of its own is as long
-# as: the middle of msi-qwen-concat-1 (22 cores, 2.8) and msi-alexnet-avgpool_grad-1 (48 cores, 2.4), which do next to no work.
+# as: the middle of msi-qwen-concat-1 (22 cores, 2.8) and msi-alexnet-avgpool_grad-1 (48 cores, 2.4), with next to no work.
 LARGER_CODE = 2.6
 
 

@@ -346,3 +346,26 @@ def test_what_memory_has_in_fractals_comes_faster_than_rows_that_are_turned_into
             for n in (16, 32)
         )
     assert many.cycles - few.cycles == pytest.approx(16 * 2 * 65536 / P.number(figure), rel=0.1)
+
+
+@sim.jit
+def narrow_product(a_ptr, c_ptr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    row, column = tl.arange(0, ROWS), tl.arange(0, WIDE)
+    a = tl.load(a_ptr + row[:, None] * WIDE + column[None, :])
+    c = tl.dot(a, tl.load(a_ptr + column[:, None] * WIDE + column[None, :]))
+    tl.store(c_ptr + row[:, None] * WIDE + column[None, :], c)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8"])
+def test_rows_of_one_block_are_turned_into_fractals_one_by_one(dtype):
+    """However they follow each other in memory: the next row is another transfer."""
+    wide, out = (32, "int32") if dtype == "int8" else (16, "float32")
+    with sim.device("ascend910b3", values=False, l2="warm"):
+        busy = [
+            narrow_product.time(
+                (1,), sim.shape(n * wide, dtype), sim.shape(n * wide, out), ROWS=n, WIDE=wide
+            ).launches[0].pipes["AIC.MTE2"].busy_cycles
+            for n in (128, 256)
+        ]  # fmt: skip
+    each = P.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
+    assert busy[1] - busy[0] == pytest.approx(128 * each, rel=0.01)

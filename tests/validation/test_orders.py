@@ -43,6 +43,7 @@ def test_a_list_is_of_one_source_and_of_the_same_work_and_of_published_tilings()
         result("b", "n=2", 80.0, 60.0, source="another"),
         result("b", "n=2", 80.0, 60.0, shapes="4096x4096"),
         result("b", "n=2 times=4", 80.0, 60.0),
+        result("b", "n=2 code=cold", 80.0, 60.0),
         result("b", "n=2", 80.0, 60.0, note="no tiling published: best of 3, blocks of 256"),
         result("b", "n=2", 80.0, 60.0, excluded="the board was cold"),
         result("b", "n=1", 80.0, 60.0),

@@ -17,9 +17,10 @@ from .statistics import spearman
 from .summaries import Result
 
 UNKNOWN_TILING = "no tiling published"  # `settings.note_of`
-WORK = ("times", "time")  # keys of a tiling that say how much is done, or what the time holds
-# Tiling computed by the scalar unit or known to the compiler; Cube cores driven by Vector cores or alone.
-BY_ID = ("asc-guide-const-", "asc-guide-purecube-")
+# Keys of a tiling that are no choice: how much is done, what the time holds, whether another kernel ran before.
+WORK = ("times", "time", "code")
+# Tiling computed by the scalar unit or known to the compiler.
+BY_ID = ("asc-guide-const-",)
 ENOUGH = 1.005  # a variant within half a per cent of the best is as good as the best: boards repeat no better
 
 

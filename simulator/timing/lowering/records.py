@@ -18,7 +18,7 @@ from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.provenance import BEST, grade_of
 from ..costs.transfers import boxed, line_requests, sharers, traffic
-from ..placement.layouts import BLOCK_BYTES, align
+from ..placement.layouts import BLOCK_BYTES, align, in_fractals
 from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
@@ -271,6 +271,8 @@ class LoweringContext(Interpreter):
             self.moved(r, pipe, pointer.offsets, amount, bursts),
             rates.of_rows(bursts, elements, itemsize(r)),
         )
+        if rates.block and r.shape[-1] * itemsize(r) <= BLOCK_BYTES and not in_fractals(r):
+            moved, rates = moved._replace(bursts=np.divide(elements, r.shape[-1])), rates.of_blocks()
         what.update(self.least_in(op, rates, pointer, mask, moved, many))
         target = self.target_of(op, pipe, channels, access, share)
         late = self.plan.late_from_memory

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from ...simulator.errors import UsageError
+from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.language.extra.cann import extension as al
 from ...simulator.record.run import Run
 from .layouts import sizes_of, turns_us
@@ -77,7 +77,7 @@ def maxima_gradient(
     dy_ptr, first_ptr, dx_ptr, items, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     K: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """dx (planes, H, W, 16) of dy and first (planes, OH, OW, 16), see `maxima`; a plane an item."""
+    """dx (items, H, W, 16) of dy and first (items, OH, OW, 16), see `maxima`; a plane an item, or some rows of one."""
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         h, w, c = tl.arange(0, OH), tl.arange(0, OW), tl.arange(0, 16)
         places = h[:, None, None] * (OW * 16) + w[None, :, None] * 16 + c[None, None, :]
@@ -154,19 +154,33 @@ def _maxpool(row: Row) -> Prediction:
 
 @predicts("maxpool_grad")
 def _maxpool_grad(row: Row) -> Prediction:
-    s, cores = _sizes(row), Settings(row).number("cores")
-    (out_h, out_w), whole = s.out, s.planes * s.height * s.width * C0
-    y = s.planes * out_h * out_w * C0
+    """One plane at a time, or as many rows of the pooled image as fit with the rows of the image that they meet."""
+    s, rows = _sizes(row), _sizes(row).out[0]
+    while True:
+        try:
+            return _gradient(row, s, rows)
+        except BufferOverflowError:
+            if rows == 1:
+                raise
+            rows = -(-rows // 2)
+
+
+def _gradient(row: Row, s: PoolSizes, rows: int) -> Prediction:
+    cores, (out_h, out_w) = Settings(row).number("cores"), s.out
+    height = s.height if rows == out_h else (rows - 1) * s.stride + s.taps
+    items = s.planes * -(-out_h // rows)
+    whole, y = items * height * s.width * C0, items * rows * out_w * C0
     tensors = tensor("fp32", y), tensor("fp16", y), tensor("fp32", whole)
-    numbers = {"H": s.height, "W": s.width, "OH": out_h, "OW": out_w, "K": s.taps, "STEP": s.stride}
+    numbers = {"H": height, "W": s.width, "OH": rows, "OW": out_w, "K": s.taps, "STEP": s.stride}
 
     def work(_: None) -> Run:
-        return maxima_gradient.time((min(cores, s.planes),), *tensors, s.planes, **numbers)  # type: ignore[no-any-return]
+        return maxima_gradient.time((min(cores, items),), *tensors, items, **numbers)  # type: ignore[no-any-return]
 
     run, _, _ = fastest(row, (None,), work)
     time = measured_time(row, run) + larger_code_us(row)
-    time += turns_us(row, -(-s.planes // cores) * s.taps**2 * TURNS_OF_PLANE)
-    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), "one plane at a time")
+    time += turns_us(row, -(-items // cores) * s.taps**2 * TURNS_OF_PLANE)
+    note = "one plane at a time" if rows == out_h else f"{rows} rows at a time"
+    return Prediction(time, roofline_us(row, 4 * whole + 6 * y), note)
 
 
 @predicts("avgpool", "avgpool_grad")

@@ -29,6 +29,11 @@ AXES = {
     ),
 }  # fmt: skip
 SIZES = (1, 2, 7, 32, 100, 1000)  # the last one of up to two axes
+MACHINES = (  # a product, its cores, and types of elements
+    ("ascend910b2", 48, ("fp32", "fp16", "bf16")),
+    ("ascend910a", 32, ("fp32", "fp16")),
+    ("ascend310p", 8, ("fp32", "fp16")),
+)
 OPS = [(op, axes) for axes, ops in AXES.items() for op in ops]
 
 
@@ -51,9 +56,10 @@ def test_any_sizes_types_and_cores_have_a_prediction_that_is_more_than_a_launch(
         shapes[-1] *= 2
     if op in ("slice", "pad"):  # the rows that are longer
         shapes[-1] += shapes[-2]
-    kind = data.draw(st.sampled_from(("fp32", "fp16", "bf16")))
-    cores, l2 = data.draw(st.sampled_from((1, 5, 48))), data.draw(st.sampled_from(("cold", "warm")))
-    found = predict(row(op, shapes, kind, f"cores={cores} l2={l2}"))
+    product, most, kinds = data.draw(st.sampled_from(MACHINES))
+    kind = data.draw(st.sampled_from(kinds))
+    cores, l2 = data.draw(st.sampled_from((1, 5, most))), data.draw(st.sampled_from(("cold", "warm")))
+    found = predict(replace(row(op, shapes, kind, f"cores={cores} l2={l2}"), product=product))
     assert math.isfinite(found.value)
     assert 1.0 < found.value < 1e4
     assert found.roofline > 0

@@ -171,9 +171,8 @@ def _softmax_grad(row: Row) -> Prediction:
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = [tensor(kind, rows * n) for _ in range(3)]
     log, start = _log_and_start(row)
-    return tiled(
-        row, 3 * rows * n * BYTES[kind], 32, (rows, n), softmax_grad, *tensors, LOG=log, start=slow_start_us
-    )
+    moved = 3 * rows * n * BYTES[kind]
+    return tiled(row, moved, 32, (rows, n), softmax_grad, *tensors, LOG=log, start=start)
 
 
 @predicts("layernorm")

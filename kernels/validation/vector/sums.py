@@ -269,9 +269,12 @@ def _middle(row: Row) -> Prediction:
     cores, room = Settings(row).number("cores"), _room(row, 6)
     shapes = tensor(kind, a * b * c), tensor(result, a * c)
 
+    def sharing(strip: int) -> int:
+        return max(1, min(cores // (a * -(-c // strip)), b)) if _can_wait(row) else 1
+
     def work(choice: tuple[int, int]) -> Run:
         strip, most = choice
-        parts = max(1, min(cores // (a * -(-c // strip)), b)) if _can_wait(row) else 1
+        parts = sharing(strip)
         per_part = -(-b // parts)
         tile = {"ROWS": max(1, min(per_part, most // strip)), "WIDE": strip, "PARTS": parts}
         workspace = tensor("fp32", parts * a * c)
@@ -283,7 +286,9 @@ def _middle(row: Row) -> Prediction:
     strips = {min(-(-x // block) * block, room) for x in (share, min(line, c), min(4 * line, c))}
     choices = [(strip, most) for strip in sorted(strips) for most in halves(room, 64)]
     run, (strip, most), count = fastest(row, choices, work)
-    note = note_of(count, f"strips of {strip} columns, tiles of {most}")
+    note = (
+        f"strips of {strip} columns, {sharing(strip)} cores to a strip; {note_of(count, f'tiles of {most}')}"
+    )
     return _predicted(row, run, a * b * c * BYTES[kind], note)
 
 

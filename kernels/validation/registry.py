@@ -28,6 +28,7 @@ TOPICS: tuple[str, ...] = (
     "reads",
     "transfers",
     "triton.kernels",
+    "vector.batch_norms",
     "vector.moves",
     "vector.optimizers",
     "vector.row_kernels",

@@ -174,6 +174,8 @@ COLD = "l2=cold code=cold"
         ({"type": "ReduceSum", "in": "8,16,32", "out": "32"}, "reduce_sum columns", "128x32", "fp16->fp16", ""),
         ({"type": "RmsNorm", "in": "2,8,64;64"}, "rmsnorm", "16x64", "fp16", ""),
         ({"type": "SoftmaxV2", "in": "2,8,64", "out": "2,8,64"}, "softmax", "16x64", "fp16", ""),
+        ({"type": "BNTrainingReduce", "in": "2,3,8,8", "out": "3;3"}, "batchnorm_reduce", "2x3x64", "fp16", ""),
+        ({"type": "BNTrainingUpdate", "in": "2,4,8,8,16", "out": "2,4,8,8,16"}, "batchnorm_update", "2x64x64", "fp16", ""),
         ({"type": "Transpose", "in": "3,16,64", "out": "3,64,16"}, "transpose", "3x16x64", "fp16", ""),
         ({"type": "GatherV2", "in": "100,64;7", "out": "7,64"}, "gather", "7x64x100", "fp16", ""),
         (

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ascendtile.kernels.validation import Row, predict, read_tables
 from ascendtile.kernels.validation.vector import scans, starts, sums
+from ascendtile.kernels.validation.vector.batch_norms import channel_moments
 from ascendtile.kernels.validation.vector.expressions import BINARY, TERNARY, UNARY
 from ascendtile.kernels.validation.vector.row_kernels import rotated
 from ascendtile.simulator.errors import UsageError
@@ -22,14 +23,19 @@ AXES = {
         *(f"reduce_{how} {axis}" for how in sums.JOINED for axis in ("rows", "columns")),
         *(f"{scan} {axis}" for scan in scans.SCANS for axis in ("rows", "columns")),
         "softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "layernorm", "layernorm_grad", "add row",
-        "mul columns", "broadcast row", "broadcast columns", "argmax row", "transpose", "rmsnorm",
+        "mul columns", "broadcast row", "broadcast columns", "argmax row", "transpose", "rmsnorm", "groupnorm",
     ),
     3: (
         "reduce_mean middle", "reduce_sum images", "cummax middle", "transpose", "gather", "tile", "rope", "slice",
-        "concat", "pad",
+        "concat", "pad", "batchnorm_reduce", "batchnorm_update", "batchnorm_update_grad", "batchnorm_reduce_grad",
     ),
 }  # fmt: skip
 SIZES = (1, 2, 7, 32, 100, 1000)  # the last one of up to two axes
+MACHINES = (  # a product, its cores, and types of elements
+    ("ascend910b2", 48, ("fp32", "fp16", "bf16")),
+    ("ascend910a", 32, ("fp32", "fp16")),
+    ("ascend310p", 8, ("fp32", "fp16")),
+)
 OPS = [(op, axes) for axes, ops in AXES.items() for op in ops]
 
 
@@ -52,9 +58,10 @@ def test_any_sizes_types_and_cores_have_a_prediction_that_is_more_than_a_launch(
         shapes[-1] *= 2
     if op in ("slice", "pad"):  # the rows that are longer
         shapes[-1] += shapes[-2]
-    kind = data.draw(st.sampled_from(("fp32", "fp16", "bf16")))
-    cores, l2 = data.draw(st.sampled_from((1, 5, 48))), data.draw(st.sampled_from(("cold", "warm")))
-    found = predict(row(op, shapes, kind, f"cores={cores} l2={l2}"))
+    product, most, kinds = data.draw(st.sampled_from(MACHINES))
+    kind = data.draw(st.sampled_from(kinds))
+    cores, l2 = data.draw(st.sampled_from((1, 5, most))), data.draw(st.sampled_from(("cold", "warm")))
+    found = predict(replace(row(op, shapes, kind, f"cores={cores} l2={l2}"), product=product))
     assert math.isfinite(found.value)
     assert 1.0 < found.value < 1e4
     assert found.roofline > 0
@@ -143,3 +150,14 @@ def test_rotary_embeddings_turn_the_halves_of_each_head(gradient, places, heads)
     rotated[(2,)](x, cos, sin, y, places, heads, LESS=8 * gradient, HALF=8, ROWS=2)
     turned = np.concatenate([right, -left] if gradient else [-right, left], axis=-1)
     np.testing.assert_allclose(y, x * cos + turned * sin, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("two", [False, True])
+@given(images=st.integers(1, 5), channels=st.integers(1, 4), n=st.integers(1, 20), each=st.integers(1, 5))
+def test_moments_of_channels_are_summed_over_images_and_places(two, images, channels, n, each):
+    rng = np.random.default_rng(n)
+    x, g = rng.standard_normal((2, images, channels, n)).astype(np.float32)
+    out, g = np.zeros((2, channels), np.float32), g if two else x
+    shared = each < images
+    channel_moments[(3,)](x, g, out, images, channels, n, each, TWO=two, SHARED=shared, IMAGES=2, WIDE=8)
+    np.testing.assert_allclose(out, [g.sum((0, 2)), (g * x).sum((0, 2))], rtol=1e-4, atol=1e-4)

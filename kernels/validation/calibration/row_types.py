@@ -24,6 +24,12 @@ ALONG_ROWS = {
 }  # fmt: skip
 
 
+BATCH_NORMS = {
+    "BNTrainingReduce": "batchnorm_reduce", "BNTrainingUpdate": "batchnorm_update",
+    "BNTrainingUpdateGrad": "batchnorm_update_grad", "BNTrainingReduceGrad": "batchnorm_reduce_grad",
+}  # fmt: skip
+
+
 @maps(*NORMS)
 def _norm(task: ProfiledTask) -> OpCall:
     x, y = first_of(task)
@@ -63,6 +69,16 @@ def _reduced(whole: tuple[int, ...], left: tuple[int, ...]) -> tuple[int, int, i
 def _along_rows(task: ProfiledTask) -> OpCall:
     x = several(task.inputs, 1, "inputs")[0]
     return OpCall(named(ALONG_ROWS, task), sizes(rows_and_columns(x.shape)), typed(x, FLOATS))
+
+
+@maps(*BATCH_NORMS)
+def _batch_norm(task: ProfiledTask) -> OpCall:
+    """Of images x channels x height x width, or in blocks of channels: as many numbers, which counts here."""
+    x = several(task.inputs, 1, "inputs")[0]
+    if not x.shape or len(x.shape) not in (4, 5):
+        raise Unmapped("not images in NCHW or NC1HWC0")
+    n, c, *places, block = x.shape if len(x.shape) == 5 else (*x.shape, 1)
+    return OpCall(named(BATCH_NORMS, task), sizes((n, c * block, prod(places))), typed(x, FLOATS))
 
 
 @maps("ArgMaxV2", "ArgMaxD", "ArgMaxWithValue")

@@ -6,6 +6,8 @@ Rows that fit in UB are read once; longer ones twice, in chunks: first for what 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .... import simulator as sim
 from ....simulator import language as tl
 from ..registry import Prediction, predicts
@@ -13,7 +15,7 @@ from ..settings import BYTES, dtypes_of, shape_of, tensor
 from ..table import Row
 from .row_tiles import own_rows
 from .rowwise import tiled
-from .starts import slow_start_us
+from .starts import slow_code_us, slow_start_us
 
 
 @sim.jit
@@ -145,6 +147,12 @@ def layer_norm_grad(
             tl.atomic_add(dg_ptr + n + column, tl.sum(dy, 0), mask=column < n)
 
 
+def _log_and_start(row: Row) -> tuple[bool, Callable[[Row], float]]:
+    """Whether it is the logarithm's, and its start: both are kernels of one kind, with a schedule chosen when they run."""
+    log = row.op.startswith("log")
+    return log, slow_start_us if log else slow_code_us
+
+
 @predicts("softmax", "log_softmax")
 def _softmax(row: Row) -> Prediction:
     """shapes: rows x columns."""
@@ -153,8 +161,8 @@ def _softmax(row: Row) -> Prediction:
         (tensor(kind, rows * n), tensor(result, rows * n)),
         (rows * n * BYTES[kind], rows * n * BYTES[result]),
     )
-    log = row.op.startswith("log")
-    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=log, start=slow_start_us)
+    log, start = _log_and_start(row)
+    return tiled(row, moved, 24, (rows, n), softmax, *tensors, LOG=log, start=start)
 
 
 @predicts("softmax_grad", "log_softmax_grad")
@@ -162,8 +170,8 @@ def _softmax_grad(row: Row) -> Prediction:
     """shapes: rows x columns."""
     (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
     tensors = [tensor(kind, rows * n) for _ in range(3)]
-    one, log = rows * n * BYTES[kind], row.op.startswith("log")
-    return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=log, start=slow_start_us)
+    one, (log, start) = rows * n * BYTES[kind], _log_and_start(row)
+    return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=log, start=start)
 
 
 @predicts("layernorm")

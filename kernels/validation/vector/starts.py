@@ -22,10 +22,19 @@ LARGER_CODE = 2.6
 
 def larger_code_us(row: Row) -> float:
     """What fetching it takes beyond the code of an element-wise kernel, all cores side by side; nothing in a loop."""
-    s, product = Settings(row), load_product(row.product)
-    if not s.device_options()["cold_code"]:
+    if not _after_others(row):
         return 0.0
-    return (LARGER_CODE - 1.0) * s.number("cores") * product.number("launch.cold_code_us_per_core")
+    each = load_product(row.product).number("launch.cold_code_us_per_core")
+    return (LARGER_CODE - 1.0) * Settings(row).number("cores") * each
+
+
+def slow_code_us(row: Row) -> float:
+    """`slow_start_us` after other kernels, nothing in a loop: of kernels that nobody measured in one (softmax)."""
+    return slow_start_us(row) if _after_others(row) else 0.0
+
+
+def _after_others(row: Row) -> bool:
+    return bool(Settings(row).device_options()["cold_code"])
 
 
 @sim.jit

@@ -35,6 +35,7 @@ from ..table import Row
 from .starts import LANES, slow_start_us
 
 LARGEST = 16384  # elements of a tile
+LINE_BYTES = 512  # of L2
 
 
 @sim.jit
@@ -74,7 +75,7 @@ def summed(
 ):  # fmt: skip
     """A norm or a mean: sums of squares or of elements; with two stages the first core adds the parts of the cores.
 
-    A norm has the barrier on one core, too.
+    A norm has the barrier on one core, too. STAGES 0: each core adds its part to the result in memory.
     """
     core = tl.program_id(0)
     start = core * per_core
@@ -84,7 +85,9 @@ def summed(
         offsets = s + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + offsets, mask=offsets < end).to(tl.float32)
         total += x * x if SQUARES else x
-    if STAGES == 1:
+    if STAGES == 0:
+        tl.atomic_add(out_ptr, tl.sum(total))
+    elif STAGES == 1:
         tl.store(out_ptr, tl.sum(total).to(out_ptr.dtype.element_ty))
     else:
         tl.store(part_ptr + core * 8, tl.sum(total))
@@ -180,6 +183,11 @@ def _room(row: Row, bytes_of_one: int) -> int:
     return min(LARGEST, load_product(row.product).ub_bytes // (4 * bytes_of_one))
 
 
+def _can_wait(row: Row) -> bool:
+    """Whether the cores of the row's product can wait for each other inside of a kernel."""
+    return load_product(row.product).core_model == "split"
+
+
 def _kinds(row: Row) -> tuple[str, str]:
     """Element types of the input and of the result."""
     (kind, *_), (result, *_) = dtypes_of(row)
@@ -198,7 +206,10 @@ def _whole(row: Row) -> Prediction:
     tensors = tensor(kind, n), tensor("fp32", cores * LANES), tensor(result, 1)
     full = min(LARGEST, load_product(row.product).ub_bytes // (16 * s.number("buffers", 2)))
     norm = row.op == "reduce_lpnorm"
-    how = {"SQUARES": norm, "CORES": cores, "STAGES": 2 if norm or cores > 1 else 1}
+    stages = 1 if cores == 1 and not norm else 2
+    if not _can_wait(row):  # for each other: each core adds to one number of fp32
+        stages, tensors = min(stages, 1) if cores == 1 else 0, (*tensors[:2], tensor("fp32", 1))
+    how = {"SQUARES": norm, "CORES": cores, "STAGES": stages}
     run, block, count = fastest(
         row,
         [given] if given else halves(full, 256),
@@ -248,26 +259,36 @@ def _rows(row: Row) -> Prediction:
 
 @predicts(*(f"reduce_{how} {axis}" for how in JOINED for axis in ("columns", "middle")))
 def _middle(row: Row) -> Prediction:
-    """shapes: a x b x c, of which b goes; columns: b x c. Cores have strips of columns, rounded up to blocks of 32 bytes.
+    """shapes: a x b x c, of which b goes; columns: b x c. Cores have strips of columns, in whole blocks of 32 bytes.
 
-    Where that leaves more than half of the cores without work, several share a strip.
+    Where strips leave more than half of the cores without work, several share one. A strip is a core's share of the columns,
+    or wide enough for whole lines of L2, which cost less to read and more to join: the faster one.
     """
     sizes, (kind, result), join = shape_of(row), _kinds(row), _join(row)
     a, b, c = sizes if len(sizes) == 3 else (1, *sizes)
-    cores = Settings(row).number("cores")
-    strip = min(-(-a * c // cores), c)
-    strip = min(-(-strip // LANES) * LANES, _room(row, 6))
-    units = a * -(-c // strip)
-    parts = max(1, min(cores // units, b))
-    per_part = -(-b // parts)
-    shapes = tensor(kind, a * b * c), tensor("fp32", parts * a * c), tensor(result, a * c)
+    cores, room = Settings(row).number("cores"), _room(row, 6)
+    shapes = tensor(kind, a * b * c), tensor(result, a * c)
 
-    def work(most: int) -> Run:
+    def sharing(strip: int) -> int:
+        return max(1, min(cores // (a * -(-c // strip)), b)) if _can_wait(row) else 1
+
+    def work(choice: tuple[int, int]) -> Run:
+        strip, most = choice
+        parts = sharing(strip)
+        per_part = -(-b // parts)
         tile = {"ROWS": max(1, min(per_part, most // strip)), "WIDE": strip, "PARTS": parts}
-        return middle_reduced.time((cores,), *shapes, a, b, c, per_part, **join, **tile)  # type: ignore[no-any-return]
+        workspace = tensor("fp32", parts * a * c)
+        arguments = shapes[0], workspace, shapes[1], a, b, c, per_part
+        return middle_reduced.time((cores,), *arguments, **join, **tile)  # type: ignore[no-any-return]
 
-    run, most, count = fastest(row, halves(_room(row, 6), 64), work)
-    note = f"strips of {strip} columns, {parts} cores to a strip; {note_of(count, f'tiles of {most}')}"
+    block, line = 32 // BYTES[kind], LINE_BYTES // BYTES[kind]
+    share = min(-(-a * c // cores), c)
+    strips = {min(-(-x // block) * block, room) for x in (share, min(line, c), min(4 * line, c))}
+    choices = [(strip, most) for strip in sorted(strips) for most in halves(room, 64)]
+    run, (strip, most), count = fastest(row, choices, work)
+    note = (
+        f"strips of {strip} columns, {sharing(strip)} cores to a strip; {note_of(count, f'tiles of {most}')}"
+    )
     return _predicted(row, run, a * b * c * BYTES[kind], note)
 
 

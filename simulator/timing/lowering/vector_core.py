@@ -206,7 +206,6 @@ class VectorLowering:
         amount, bursts, elements = context.traffic(pointer.tensor, offsets, mask, itemsize(v))
         context.check_bursts(op, v, bursts, elements)
         moved = context.moved(v, pipe, offsets, amount, bursts)
-        rates = rates.of_rows(bursts, elements, itemsize(v))
         context.add(
             pipe,
             op.loc,

@@ -1,4 +1,4 @@
-"""Rows that end inside of a block of 32 bytes: each takes MTE2, or MTE3, longer than a row of whole blocks."""
+"""Rows that end inside of a block of 32 bytes: each takes MTE2 longer than a row of whole blocks."""
 
 import pytest
 
@@ -7,7 +7,6 @@ from ascendtile.simulator import language as tl
 
 P = sim.load_product("ascend910b2")
 PARTIAL, WHOLE = (P.number(f"path.gm_to_ub.{n}row_cycles") for n in ("partial_", ""))
-STORED, STORED_WHOLE = (P.number(f"path.ub_to_gm.{n}row_cycles") for n in ("partial_", ""))
 ROWS = 64
 
 
@@ -31,34 +30,6 @@ def busy(n: int, pitch: int, rows: int = ROWS) -> float:
 def test_rows_that_end_inside_of_a_block_take_their_own_time_each(n):
     assert PARTIAL > WHOLE
     assert busy(n, 256) == pytest.approx(ROWS * PARTIAL, rel=0.05)
-
-
-@sim.jit
-def rows_to(x_ptr, y_ptr, pitch, ROWS: tl.constexpr, N: tl.constexpr):
-    row, column = tl.arange(0, ROWS), tl.arange(0, N)
-    x = tl.load(x_ptr + row[:, None] * N + column[None, :])
-    tl.store(y_ptr + row[:, None] * pitch + column[None, :], x)
-
-
-def stored(n: int, pitch: int, rows: int = ROWS) -> float:
-    """Cycles of MTE3 for rows of n numbers of FP32 to L2."""
-    with sim.device("ascend910b2", l2="warm"):
-        run = rows_to.time(
-            (1,), sim.shape(rows * n, "float32"), sim.shape(rows * pitch, "float32"), pitch, ROWS=rows, N=n
-        )
-    return float(run.launches[0].pipes["AIV.MTE3"].busy_cycles)
-
-
-@pytest.mark.parametrize("n", [3, 9, 25, 33])
-def test_so_do_rows_that_are_stored(n):
-    assert STORED > STORED_WHOLE
-    assert stored(n, 256) == pytest.approx(ROWS * STORED, rel=0.05)
-    assert stored(n + 7, n + 7) < ROWS * STORED / 2  # neighbouring rows are one burst
-
-
-@pytest.mark.parametrize("n", [8, 24, 32])
-def test_stored_rows_of_whole_blocks_do_not(n):
-    assert stored(n, 256) < ROWS * STORED / 2
 
 
 @pytest.mark.parametrize("n", [8, 24, 32])

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from ...products import Product
-from ..engine.machine import FRACTALS
+from .transfers import FRACTALS
 
 GRADES = "ABCD"
 BEST, WORST = 0, len(GRADES) - 1

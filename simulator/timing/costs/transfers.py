@@ -14,6 +14,9 @@ from ..placement.layouts import BLOCK_BYTES
 from ._traffic import count_alike
 from ._traffic import traffic as fill
 
+# Of the engine's channels: GM to L1 from HBM, of a tile that memory has as L1 keeps it.
+FRACTALS = 13
+
 Count = Any  # int, or int64 array over the active programs
 Corners = tuple[
     np.ndarray, np.ndarray, np.ndarray, np.ndarray

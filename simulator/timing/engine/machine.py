@@ -12,13 +12,13 @@ from functools import lru_cache
 
 from ...ir.passes.split_cores import CUBE
 from ...products import Product
+from ..costs.transfers import FRACTALS
 from .engine import Channel, Machine, PipeSpec, Resource
 
 HBM, L2 = 0, 1
 CUBE_UNIT, FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT = "AIC", "AIV", "AIV1"
 # Channels of the paths to and from global memory: from or to HBM, and where L2 has the bytes. `_channels` makes them.
 CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
-FRACTALS = 13  # GM to L1 from HBM, of a tile that memory has as L1 keeps it
 # In their place where two Vector cores do the same: each moves half of a tile; each loads a whole one, the second from L2.
 HALVES, WHOLE = {0: 8, 1: 9, 2: 10, 6: 11}, {0: 12, 1: 9}
 

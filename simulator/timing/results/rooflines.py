@@ -16,8 +16,8 @@ from ...ir.program import Op
 from ...precision.dtypes import DType
 from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
+from ..costs.transfers import FRACTALS
 from ..engine.engine import EngineResult, Machine, ProgramGroup
-from ..engine.machine import FRACTALS
 from ..lowering.context import LoweringPlan
 from ..placement.layouts import align
 from .bounds import add_work

@@ -27,7 +27,9 @@ from .attention import attention_time
 from .rows import block_of, number_of, types_of
 
 STREAMS = 4  # of the mHC kernels
-SLOT_BLOCK = 1024  # tokens of a program: what vLLM launches this kernel with (TRITON_BLOCK_SIZE, vllm/v1/worker)
+SLOT_BLOCK = (
+    1024  # tokens of a program: what vLLM launches this kernel with (TRITON_BLOCK_SIZE, vllm/v1/worker)
+)
 
 
 @sim.jit

@@ -61,7 +61,8 @@ class _Overflow(BufferOverflowError):
 
 def place_program(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
-    device, blocks = call.device, block_by_block(program, call.arguments)
+    device = call.device
+    blocks = block_by_block(program, call.arguments, device.author == TRITON_ASCEND)
     banks = _banks(device.product) if device.banks_apart else None
     pair = device.bind_sub_block if device.product.aiv_per_aic == SUB_VECTOR_CORES else None
     needs = _needs(program, device.product)
@@ -78,7 +79,7 @@ def place_program(call: Call, program: Program, copies: int | None = None) -> tu
         pieces=pieces,
         pipelined=not device.local_copies_only,
     )
-    strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
+    strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()), blocks.woven)
     again = (device.compiler_version != "8.5") if device.author == TRITON_ASCEND else None
     made = choice.copies, choice.l0c, choice.sub_blocks, choice.tiles, copied, pieces, choice.pipelined
     key = (again, device.product, banks, made, strided)

@@ -94,11 +94,11 @@ class Operands:
             return cost
         return cost.then(self.model.cast("fp32", half, padded_elements(r, 32), 32))
 
-    def moved(self, row: str, v: Value) -> Cost:
-        """One instruction over all elements, as elements of 16 or 32 bits."""
+    def moved(self, row: str, v: Value, times: int = 1) -> Cost:
+        """One instruction over all elements, or some times as many, as elements of 16 or 32 bits."""
         bits = max(16, moved_bits(v))
         name = "fp16" if bits == 16 else "fp32"
-        return self.model.vector(row, name, padded_elements(v, bits), bits)
+        return self.model.vector(row, name, times * padded_elements(v, bits), bits)
 
     def gathered(self, r: Value) -> Cost:
         """A gather with the offsets made on the spot."""

@@ -79,6 +79,10 @@ class VectorCosts:
         """Elements of a tile in the place of others, by a mask."""
         return self.operands.whole("select", v)
 
+    def halved(self, v: Value) -> Cost:
+        """Every second element of rows that are twice as long, by a fixed pattern."""
+        return self.operands.moved("gather_mask", v, 2)
+
     def spread(self, v: Value) -> Cost:
         """Each element into a block of 32 bytes: a repeat of Brcb takes eight of them."""
         bits = 16 if bits_of(v.dtype.name) <= 16 else 32

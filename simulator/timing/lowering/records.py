@@ -334,7 +334,9 @@ class LoweringContext(Interpreter):
             region = self.region_of(pointer.tensor, pointer.offsets, mask)
             lines = line_requests(pointer.offsets, itemsize(op.results[0]), region) / (1 + moved.half)
             return {"occupancy": self.plan.least_cycles(rates.past_l2(), lines, amount, sharers)}
-        if op.id in self.plan.one_by_one.strided:  # each element a transfer of its own
+        alone = self.plan.one_by_one
+        gaps = op.id in alone.woven and pointer.offsets.strides[-1] != 1  # to L1
+        if gaps or op.id in alone.strided:  # each element a transfer of its own
             rates = rates._replace(row=np.maximum(rates.row, rates.interval))
         found, slower = self.plan.least_cycles(rates, rows, amount, sharers), rates.from_memory(rows, amount)
         slow = None if slower is None else self.plan.least_cycles(slower, rows, amount, sharers)

@@ -159,7 +159,13 @@ class VectorLowering:
         rates = plan.read_rates.in_pieces(plan.placement.pieces.of_vector(op, r), plan.read_latency)
         if self._loaded_by_element(op, pointer, mask, (*where, rates)):
             return
+        woven = op.id in plan.one_by_one.woven and isinstance(pointer.offsets, Affine)
+        if woven:
+            pointer, mask = masked_elements.without_gaps(pointer, mask)
         writes, elements = context.load_tile(op, pointer, mask, *where, rates, plan.read_latency)
+        if woven:
+            elements = elements // pointer.offsets.shape[-1] * r.shape[-1]
+            context.computed(op, plan.costs.halved(r), writes, writes, ())
         context.fill(op, r, elements, writes)
 
     def _loaded_by_element(self, op: Op, pointer: Pointers, mask: Any, where: Any) -> bool:

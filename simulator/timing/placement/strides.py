@@ -126,17 +126,18 @@ _RULES: dict[str, Callable[[StaticStrides, Op, Value], Strides]] = {
 
 class BlockByBlock(NamedTuple):
     """Bytes in UB of what moves element by element, a block of 32 bytes each: tiles that are loaded so, by value; buffers
-    from which tiles are stored so, by operation.
+    from which tiles are stored so, by operation. woven: tiles of every second element, which come with those between them.
     """
 
     landing: Mapping[int, int] = MappingProxyType({})
     leaving: Mapping[int, int] = MappingProxyType({})
+    woven: frozenset[int] = frozenset()
 
 
-def block_by_block(program: Program, arguments: Mapping[str, Any]) -> BlockByBlock:
-    """What moves so: loads, stores and atomics whose rows are not contiguous."""
-    strides = StaticStrides(program, arguments)
-    landing, leaving = {}, {}
+def block_by_block(program: Program, arguments: Mapping[str, Any], compiled: bool = False) -> BlockByBlock:
+    """What moves so: loads, stores and atomics whose rows are not contiguous. compiled: by the vendor's compiler."""
+    strides, constant = StaticStrides(program, arguments), StaticStrides(program, {})
+    landing, leaving, woven = {}, {}, set[int]()
     for op in program.walk():
         if op.kind not in ("load", "store", "atomic") or not _first(op).shape:
             continue
@@ -144,29 +145,41 @@ def block_by_block(program: Program, arguments: Mapping[str, Any]) -> BlockByBlo
         inner = [s for s, n in zip(strides.of(pointer), pointer.shape, strict=True) if n > 1]
         if not inner or inner[-1] in (None, 0, 1, -1) or _other_way(inner):
             continue
-        if op.kind == "load":
+        if compiled and op.kind == "load" and _every_second(op, constant.of(pointer)):
+            woven.add(op.results[0].id)
+        elif op.kind == "load":
             landing[op.results[0].id] = pointer.numel * BLOCK_BYTES
         elif (
             op.args[2] is None or op.args[2].static.kind != "dense"
         ):  # else one transfer for each element it picks
             leaving[op.id] = pointer.numel * BLOCK_BYTES
-    return BlockByBlock(landing, leaving)
+    return BlockByBlock(landing, leaving, frozenset(woven))
+
+
+def _every_second(op: Op, strides: Strides) -> bool:
+    """A stride of 2 that is known when compiled, along a whole row of even length, is loaded as a row without gaps, of which
+    the Vector unit takes a half (Triton-Ascend's InterleaveOptimization.cpp, which LoadStoreConverter.cpp asks first)."""
+    mask, last = op.args[1], len(strides) - 1
+    whole = mask is None or (mask.static.kind == "box" and last not in mask.static.axes)
+    return strides[last] == 2 and _first(op).shape[last] % 2 == 0 and whole
 
 
 class OneByOne(NamedTuple):
     """Numbers of the loads and stores that the vendor's compiler makes element by element. by_scalar: those of them whose
     stride is a number of the launch, so that the scalar unit works out each address. rows: elements that move at once of
-    accesses whose addresses have no pattern, where more than one does.
+    accesses whose addresses have no pattern, where more than one does. woven: loads of every second element, see
+    `BlockByBlock`.
     """
 
     strided: frozenset[int] = frozenset()
     by_scalar: frozenset[int] = frozenset()
     rows: Mapping[int, int] = MappingProxyType({})
+    woven: frozenset[int] = frozenset()
 
 
 def one_by_one(program: Program, arguments: Mapping[str, Any]) -> OneByOne:
     """What the compiler makes of accesses whose rows are not contiguous (triton-ascend issue 1673), or have no pattern."""
-    found = block_by_block(program, arguments)
+    found = block_by_block(program, arguments, compiled=True)
     strided = [
         op
         for op in program.walk()
@@ -174,7 +187,9 @@ def one_by_one(program: Program, arguments: Mapping[str, Any]) -> OneByOne:
     ]
     compiled = StaticStrides(program, {})
     by_scalar = {op.id for op in strided if None in compiled.of(_first(op))[-1:]}
-    return OneByOne(frozenset(op.id for op in strided), frozenset(by_scalar), _rows(program, arguments))
+    woven = {op.id for op in program.walk() if op.kind == "load" and op.results[0].id in found.woven}
+    numbers = frozenset(op.id for op in strided)
+    return OneByOne(numbers, frozenset(by_scalar), _rows(program, arguments), frozenset(woven))
 
 
 def _rows(program: Program, arguments: Mapping[str, Any]) -> dict[int, int]:

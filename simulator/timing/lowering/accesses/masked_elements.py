@@ -106,6 +106,15 @@ def visited(mask: Any, shape: tuple[int, ...], run: int) -> Any:
     return found
 
 
+def without_gaps(pointer: Pointers, mask: Any) -> tuple[Pointers, Any]:
+    """An access to every second element of rows, and its box, as one to rows from the first to the last of these."""
+    a = pointer.offsets
+    shape = (*a.shape[:-1], 2 * a.shape[-1] - 1)
+    if isinstance(mask, Box):
+        mask = Box(mask.lows, (*mask.highs[:-1], shape[-1]), shape)
+    return Pointers(pointer.tensor, Affine(a.base, (*a.strides[:-1], 1), shape)), mask
+
+
 def _inside(pointer: Pointers, programs: int) -> AccessRegion:
     """The whole tile of each program, moved into its tensor where elements of the mask alone are in it, if it has room."""
     region = AccessRegion(pointer.tensor, pointer.offsets, None, programs)

@@ -33,6 +33,11 @@ def _loaded(b: StepBuilder, op: Op, r: Value, space: str) -> PlannedTile:
     t.loaded, t.pieces = True, b.rules.pieces.of_operand(r)
     if r.id in b.rules.blocks.landing:
         t.spread |= {len(t.shape) - 1}
+    if r.id in b.rules.blocks.woven and space == UB:  # a row without gaps, of which a half is taken
+        whole = b.tile((*t.shape[:-1], 2 * t.shape[-1]), t.element, TILE, op)
+        whole.loaded = True
+        b.step(op, [], [whole])
+        b.step(op, [whole], [t])
     if space == BT:
         row = b.l1[op.id, BIAS_IN_L1] = b.tile(r.shape, element_of(r), FOR_CUBE, op, r, UB)
         row.space = L1

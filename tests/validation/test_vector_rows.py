@@ -108,11 +108,26 @@ def test_the_last_stage_of_a_norm_takes_time():
     assert small.value > copied.value + 0.3
 
 
-def test_kernels_with_a_long_start_take_it_on_as_many_cores_as_they_have():
-    """A range of 64 numbers starts later than a fill of 64, and by more on more cores."""
+def test_kernels_with_more_code_fetch_it_on_as_many_cores_as_they_have():
+    """A range of 64 numbers starts later than a fill of 64, and by more on more cores; in a loop it has its code."""
+
+    def late(cores, code):
+        tiling = f"cores={cores} l2=warm code={code}"
+        return (
+            predict(row("range", (64,), tiling=tiling)).value
+            - predict(row("fill", (64,), tiling=tiling)).value
+        )
+
+    assert 0.1 < late(1, "cold") < late(8, "cold") < late(48, "cold")
+    assert late(48, "warm") == pytest.approx(late(1, "warm"), abs=0.1)
+    assert late(48, "cold") > 5.0
+
+
+def test_kernels_that_choose_a_schedule_start_late_in_a_loop_too():
+    """A mean of 64 numbers takes longer than an element-wise kernel on them, and by more on more cores."""
     late = [
-        predict(row("range", (64,), tiling=f"cores={n}")).value
-        - predict(row("fill", (64,), tiling=f"cores={n}")).value
+        predict(row("reduce_mean", (64,), tiling=f"cores={n}")).value
+        - predict(row("relu", (64,), tiling=f"cores={n}")).value
         for n in (1, 8, 48)
     ]
     assert 0.5 < late[0] < late[1] < late[2]

@@ -10,11 +10,10 @@ from ..settings import Settings, tensor
 from ..table import Row
 
 # Starts of an element-wise kernel on as many cores that the start of such a kernel takes: sums, means, transpositions,
-# ranges, logarithms of softmax. The middle of what the smallest of each kind take, with next to no work:
-# msi-alexnet-reduce_sum-3 (2.8 of them), msi-alexnet-transpose-3 (2.8), msi-qwen-range-2 (1.8).
+# softmax. What the smallest of two kinds take, with next to no work: msi-alexnet-reduce_sum-3, msi-alexnet-transpose-3.
 SLOW_START = 2.8
 LANES = 8
-# Codes of an element-wise kernel that the code of one with rows, planes or several stages is as long as: the middle of
+# Codes of an element-wise kernel that the code of one with rows, planes, masks or stages is as long as: the middle of
 # msi-qwen-concat-1 (22 cores, 2.8) and msi-alexnet-avgpool_grad-1 (48 cores, 2.4), which do next to no work.
 LARGER_CODE = 2.6
 

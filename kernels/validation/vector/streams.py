@@ -31,7 +31,7 @@ from ..settings import (
 )
 from ..table import Row
 from .expressions import BINARY, TERNARY, UNARY
-from .starts import slow_start_us
+from .starts import larger_code_us
 
 
 @sim.jit
@@ -120,37 +120,51 @@ def streamed(
     kernel: JitFunction,
     *arguments: Any,
     left_out: str = "",
-    slow: bool = False,
+    start: Callable[[Row], float] | None = None,
     **how: Any,
 ) -> Prediction:
     """A kernel that takes a block beside these arguments, on the row's cores.
 
-    bytes_of_one: what an element needs in UB; moved: bytes of all tensors; slow: see `starts.SLOW_START`.
+    bytes_of_one: what an element needs in UB; moved: bytes of all tensors; start: see `starts`.
     """
     grid = (Settings(row).number("cores"),)
     run, note = tried(row, bytes_of_one, lambda block: kernel.time(grid, *arguments, **how, BLOCK=block))
     note = "; ".join(x for x in (note, left_out) if x)
-    time = measured_time(row, run) + (slow_start_us(row) if slow else 0.0)
+    time = measured_time(row, run) + (start(row) if start else 0.0)
     return Prediction(time, roofline_us(row, moved), note)
 
 
 @predicts(*UNARY)
 def _one(row: Row) -> Prediction:
+    """dropout: a kernel with more code, for the bits of its mask."""
     n, share = elements(row)
     (source, *_), (target, *_) = dtypes_of(row)
-    moved = BYTES[source] + BYTES[target]
+    moved, masked = BYTES[source] + BYTES[target], row.op == "dropout"
     tensors, fn, wide = (tensor(source, n), tensor(target, n)), UNARY[row.op], row.op != "memcpy"
-    left_out = "the bits of the mask are left out" if row.op == "dropout" else ""
-    return streamed(row, moved, n * moved, one_in, *tensors, n, share, left_out=left_out, FN=fn, WIDEN=wide)
+    left_out, start = ("the bits of the mask are left out", larger_code_us) if masked else ("", None)
+    return streamed(
+        row, moved, n * moved, one_in, *tensors, n, share,
+        left_out=left_out, start=start, FN=fn, WIDEN=wide,
+    )  # fmt: skip
 
 
 @predicts(*WITHOUT_INPUT)
 def _none(row: Row) -> Prediction:
-    """One number everywhere; range: start + k * step, by a kernel that chooses its schedule when it runs."""
+    """One number everywhere; range: start + k * step, by a kernel with more code."""
     (n, share), (target, *_) = elements(row), dtypes_of(row)[1]
     numbered, size = row.op == "range", BYTES[target]
     y = tensor(target, n)
-    return streamed(row, size, n * size, none_in, y, n, share, slow=numbered, NUMBERED=numbered)
+    return streamed(
+        row,
+        size,
+        n * size,
+        none_in,
+        y,
+        n,
+        share,
+        start=larger_code_us if numbered else None,
+        NUMBERED=numbered,
+    )
 
 
 @predicts(*BINARY)

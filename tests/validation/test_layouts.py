@@ -15,7 +15,7 @@ from ascendtile.kernels.validation.layouts import (
 from ascendtile.kernels.validation.pools import maxima, maxima_gradient
 from ascendtile.kernels.validation.registry import predict
 from ascendtile.kernels.validation.table import Row
-from ascendtile.kernels.validation.vector.moves import transposed
+from ascendtile.kernels.validation.vector.moves import rows_swapped, transposed
 from ascendtile.simulator.errors import UsageError
 
 
@@ -157,3 +157,12 @@ def test_any_pool_is_predicted(n, c, size, taps, step):
 def test_other_shapes_are_refused_in_words(op, shapes, tiling, words):
     with pytest.raises(UsageError, match=words):
         predict(row(op, shapes, tiling))
+
+
+@given(st.tuples(*(st.integers(1, 9) for _ in range(4))), st.integers(1, 4), st.integers(1, 6))
+def test_heads_and_places_change_places(shape, high, wide):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    y = np.full((shape[0], shape[2], shape[1], shape[3]), -1, np.float32)
+    rows_swapped[(3,)](x, y, *shape, HIGH=high, WIDE=wide)
+    np.testing.assert_array_equal(y, x.transpose(0, 2, 1, 3))
+    assert predict(row("transpose", "x".join(map(str, shape)), "cores=40 l2=warm")).value > 0

@@ -127,10 +127,16 @@ def _concat(task: ProfiledTask) -> OpCall:
 
 @maps("Transpose", "TransposeD")
 def _transpose(task: ProfiledTask) -> OpCall:
+    """Of the last two axes, or of two neighbours before the last one."""
     x, y = first_of(task)
-    if not x.shape or not y.shape or len(x.shape) < 2 or y.shape != (*x.shape[:-2], x.shape[-1], x.shape[-2]):
-        raise Unmapped("other axes than the last two change places")
-    return OpCall("transpose", sizes((prod(x.shape[:-2]), *x.shape[-2:])), typed(x))
+    if not x.shape or not y.shape or len(x.shape) < 2:
+        raise Unmapped("no shapes of two axes or more")
+    *before, a, b = x.shape
+    if y.shape == (*before, b, a):
+        return OpCall("transpose", sizes((prod(before), a, b)), typed(x))
+    if len(before) and y.shape == (*before[:-1], a, before[-1], b):
+        return OpCall("transpose", sizes((prod(before[:-1]), before[-1], a, b)), typed(x))
+    raise Unmapped("other axes than two neighbours at the end change places")
 
 
 @maps("GatherV2", "GatherV2D", "Embedding")

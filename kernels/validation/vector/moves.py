@@ -14,6 +14,7 @@ from ..settings import (
     Settings,
     dtypes_of,
     fastest,
+    fitting,
     measured_time,
     note_of,
     roofline_us,
@@ -80,6 +81,23 @@ def transposed(x_ptr, y_ptr, batch, rows, columns, strip, HIGH: tl.constexpr, WI
 
 
 @sim.jit
+def rows_swapped(x_ptr, y_ptr, batch, rows, columns, n, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    """Rows and columns change places, each of n elements that stay together. Cores take bands of HIGH columns in turn."""
+    across = tl.cdiv(columns, HIGH)
+    for unit in range(tl.program_id(0), batch * rows * across, tl.num_programs(0)):
+        item, row = unit // (rows * across), unit // across % rows
+        column = unit % across * HIGH + tl.arange(0, HIGH)
+        for left in range(0, n, WIDE):
+            along = left + tl.arange(0, WIDE)
+            inside = (column < columns)[:, None] & (along < n)[None, :]
+            x = tl.load(
+                x_ptr + ((item * rows + row) * columns + column[:, None]) * n + along[None, :], mask=inside
+            )
+            to = ((item * columns + column[:, None]) * rows + row) * n + along[None, :]
+            tl.store(y_ptr + to, x, mask=inside)
+
+
+@sim.jit
 def picked(x_ptr, i_ptr, y_ptr, rows, n, size, STEP: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr):
     """Row after row of a table; where they lie is data: taken to be spread evenly. ROWS: indices read at once."""
     start, end = own_rows(rows)
@@ -143,10 +161,14 @@ def _concat(row: Row) -> Prediction:
 
 @predicts("transpose")
 def _transpose(row: Row) -> Prediction:
-    """shapes: batch x rows x columns, or rows x columns: the last two change places."""
+    """shapes: batch x rows x columns, or rows x columns: the last two change places. batch x rows x columns x n: the two in
+    the middle do, as heads and places of attention.
+    """
+    if len(shape_of(row)) == 4:
+        return _heads(row)
     sizes, (kind, *_), cores = shape_of(row), dtypes_of(row)[0], Settings(row).number("cores")
     if len(sizes) not in (2, 3):
-        raise UsageError(f"{row.id}: shapes must be (batch x) rows x columns; got {row.shapes!r}")
+        raise UsageError(f"{row.id}: shapes must be (batch x) rows x columns (x n); got {row.shapes!r}")
     batch, rows, columns = sizes if len(sizes) == 3 else (1, *sizes)
     size, room = batch * rows * columns, load_product(row.product).ub_bytes // (8 * BYTES[kind])
     block = BLOCK_BYTES // BYTES[kind]
@@ -166,6 +188,21 @@ def _transpose(row: Row) -> Prediction:
     note = note_of(count, f"tiles of {tile[0]} x {tile[1]}")
     moved = (size * BYTES[kind],) * 2
     return Prediction(measured_time(row, run) + slow_start_us(row), roofline_us(row, moved), note)
+
+
+def _heads(row: Row) -> Prediction:
+    (batch, rows, columns, n), kind = shape_of(row), dtypes_of(row)[0][0]
+    size, cores = batch * rows * columns * n, Settings(row).number("cores")
+    tensors, room = (tensor(kind, size), tensor(kind, size)), load_product(row.product).ub_bytes
+
+    def work(most: int) -> Run:
+        wide = min(n, most)
+        share = max(1, min(columns, most // wide, -(-batch * rows * columns // cores)))
+        return rows_swapped.time((cores,), *tensors, batch, rows, columns, n, HIGH=share, WIDE=wide)  # type: ignore[no-any-return]
+
+    run, most, count = fitting(row, room // (4 * BYTES[kind]), 64, work)
+    time, moved = measured_time(row, run) + slow_start_us(row), 2 * size * BYTES[kind]
+    return Prediction(time, roofline_us(row, moved), note_of(count, f"tiles of {most} elements"))
 
 
 @predicts("gather")

@@ -137,6 +137,7 @@ def streamed(
 
 @predicts(*UNARY)
 def _one(row: Row) -> Prediction:
+    """dropout: a kernel with more code, for the bits of its mask."""
     n, share = elements(row)
     (source, *_), (target, *_) = dtypes_of(row)
     size, moved = BYTES[source] + BYTES[target], (n * BYTES[source], n * BYTES[target])
@@ -147,7 +148,7 @@ def _one(row: Row) -> Prediction:
 
 @predicts(*WITHOUT_INPUT)
 def _none(row: Row) -> Prediction:
-    """One number everywhere; range: start + k * step, by a kernel that chooses its schedule when it runs."""
+    """One number everywhere; range: start + k * step, by a kernel with more code."""
     (n, share), (target, *_) = elements(row), dtypes_of(row)[1]
     numbered, size = row.op == "range", BYTES[target]
     y = tensor(target, n)

@@ -18,7 +18,7 @@ from .accuracy.intervals import Basis, basis_of
 from .table import Row
 
 TOPICS: tuple[str, ...] = (
-    "attention",
+    "attention.flash",
     "board",
     "convolutions",
     "instructions",

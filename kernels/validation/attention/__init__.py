@@ -1,0 +1,1 @@
+"""Attention, forward: how kernels by hand do it, and their times."""

@@ -1,0 +1,117 @@
+"""Attention, forward: a kernel by hand with the cores of the row, and its tile where it is published, else the vendor's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....simulator.device import device
+from ....simulator.errors import BufferOverflowError, UsageError
+from ....simulator.products import load_product
+from ....simulator.record.run import Run
+from ...attention.tiles import forward_tiles
+from ..registry import NO_TILING, Prediction, predicts
+from ..settings import BYTES, Settings, dtypes_of, fastest, measured_time, roofline_us, shape_of, tensor
+from ..table import Row
+from .times import FRACTAL, Attended, Staging, time_of
+
+# FlashAttentionScore multiplies tiles of 128 x 128 and weighs 1024 keys at once; stages of three tasks overlap
+# (ops-transformer, flash_attention_score: design notes and op_kernel).
+VENDOR = Staging(128, 128, 1024, 2, True)
+USUAL = (
+    (128, 128),
+    (64, 256),
+    (64, 128),
+)  # tried where Cube and Vector share a core and no tile is published
+
+
+@predicts("flash_attention")
+def _attention(row: Row) -> Prediction:
+    """shapes: heads x queries x keys x D. tiling: cores; kv_heads (as heads), causal=1; block=queries x keys of a tile.
+
+    With a block: pass, keys that are weighed at once (two tiles); ahead, passes by which scores are ahead (4);
+    handed=fp16, how scores and sums go through memory (fp32). Without one: the vendor's operator. part: accepted, of no use
+    any more. Where Cube and Vector share a core it is this project's own kernel, which hands nothing over.
+    """
+    work, s = _work(row), Settings(row)
+    split = load_product(row.product).core_model == "split"
+    time, run, note = _by_hand(row, work, _way(s)) if split else _in_one_core(row, work, s)
+    seen = (min(work.queries, work.keys) * (work.keys + 1) // 2) if work.causal else work.queries * work.keys
+    of_queries, of_keys = work.heads * work.queries, work.heads // work.group * work.keys
+    moved = [BYTES[work.kind] * rows * work.d for rows in (of_queries + 2 * of_keys, of_queries)]
+    roof = roofline_us(row, (moved[0], moved[1]), 2.0 * work.heads * seen * work.d, work.kind)
+    outside = run.time_us - measured_time(row, run)
+    return Prediction(time - outside, roof, "" if s.text("block") else f"{NO_TILING}: {note}")
+
+
+def _work(row: Row) -> Attended:
+    """What a row states, if memory can hold it."""
+    s, (heads, queries, keys, d), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
+    of_keys, cores = s.number("kv_heads", heads), s.number("cores")
+    if not (of_keys and cores) or heads % of_keys:
+        raise UsageError(
+            f"{row.id}: kv_heads={of_keys}, cores={cores}: both from 1, and the {heads} heads a multiple of kv_heads"
+        )
+    for rows in (heads * queries, of_keys * keys):
+        tensor(kind, rows, d)
+    return Attended(heads, heads // of_keys, queries, keys, d, kind, cores, bool(s.number("causal", 0)))
+
+
+def _way(s: Settings) -> Staging:
+    """Of a row; passes of two tiles and 4 of them ahead as PTO's flash attention has it."""
+    if not s.text("block"):
+        return VENDOR
+    rows, keys = s.numbers("block", 2)
+    width, ahead, handed = s.number("pass", 2 * keys), s.number("ahead", 4), s.text("handed", "fp32")
+    if not (rows and keys and ahead) or width < keys or handed not in ("fp32", "fp16"):
+        raise UsageError(
+            f"{s.row.id}: block={rows}x{keys} pass={width} ahead={ahead} handed={handed}: a block and ahead from 1, "
+            "pass no less than the keys of the block, handed fp32 or fp16"
+        )
+    return Staging(rows, keys, width, ahead, False, handed)
+
+
+def _cut(way: Staging, work: Attended) -> Staging:
+    """Tiles no larger than the work, in whole fractals; passes of whole tiles."""
+    rows, keys = (
+        -(-min(x, n) // FRACTAL) * FRACTAL for x, n in ((way.rows, work.queries), (way.keys, work.keys))
+    )
+    return replace(way, rows=rows, keys=keys, width=max(1, way.width // keys) * keys)
+
+
+def _by_hand(row: Row, work: Attended, way: Staging) -> tuple[float, Run, str]:
+    """With tiles of as many queries as fit in the buffers."""
+    found: BufferOverflowError | None = None
+    work = work.merged() if work.queries < FRACTAL else work
+    options = Settings(row).device_options() | {"multibuffer": 1, "unit_flag": True}
+    for smaller in _cut(way, work).smaller():
+        try:
+            with device(**options):
+                return *time_of(work, smaller), "tiles and passes as in the vendor's source"
+        except BufferOverflowError as e:
+            found = e
+    raise found or UsageError(f"{row.id}: no tile of queries fits")
+
+
+def _in_one_core(row: Row, work: Attended, s: Settings) -> tuple[float, Run, str]:
+    """The fastest of a few tiles, or the tile of the row."""
+    q, k = (
+        tensor(work.kind, n, m, work.d)
+        for n, m in ((work.heads, work.queries), (work.heads // work.group, work.keys))
+    )
+    lse, known = tensor("fp32", work.heads, work.queries), s.text("block")
+    sizes = {
+        "M": work.queries,
+        "N": work.keys,
+        "heads": work.heads,
+        "scale": work.d**-0.5,
+        "GROUP": work.group,
+    }
+    names = {"CAUSAL": work.causal, "STAGGER": not known, "D": work.d}
+
+    def timed(block: tuple[int, ...]) -> Run:
+        grid = (min(work.cores, work.heads * -(-work.queries // block[0])),)
+        run: Run = forward_tiles.time(grid, q, k, k, q, lse, **sizes, **names, BM=block[0], BN=block[1])
+        return run
+
+    run, block, _ = fastest(row, (s.numbers("block", 2),) if known else USUAL, timed)
+    return run.time_us, run, f"tiles of {'x'.join(map(str, block))}"

@@ -1,0 +1,199 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Attention as kernels by hand have it: four stages, each of which is some passes over the keys ahead of the next one.
+
+The Cube makes scores of a pass, tile by tile; the two Vector cores make weights of them, piece by piece, with the maximum of
+the whole pass; the Cube adds the products of all tiles of a pass up in L0C; the Vector cores add the sums of the passes up
+in UB. All of it is handed over through global memory, so what a pass has more than a tile saves a sum of each tile that is
+not the first. The operator of this project (`attention/tiles.py`) makes passes of one tile.
+
+Sources: PTO-ISA, kernels/manual/common/flash_atten (passes of 256 keys in tiles of 128, scores 4 passes ahead, a block of
+queries after the other); ops-transformer, flash_attention_score, design notes and op_kernel (passes of 1024 keys in tiles of
+128, pieces of 8 x 1024 scores, 2 passes ahead, also from one block of queries into the next).
+"""
+
+from __future__ import annotations
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.language.extra.cann import buffer as bl
+from ....simulator.language.extra.cann import extension as al
+
+
+@sim.jit
+def rows_at(ptr, first, B: tl.constexpr, W: tl.constexpr):
+    """Addresses of B rows of W elements."""
+    return ptr + (first + tl.arange(0, B))[:, None] * W + tl.arange(0, W)[None, :]
+
+
+@sim.jit
+def read(state, first, n: tl.constexpr):
+    """n numbers of a buffer."""
+    return bl.subview(state, [first], [n], [1]).to_tensor()
+
+
+@sim.jit
+def write(state, first, n: tl.constexpr, x):
+    """n numbers into a buffer."""
+    bl.to_buffer(x, bind_buffer=bl.subview(state, [first], [n], [1]))
+
+
+@sim.jit
+def unit_at(t, first, passes, tiles):
+    """(head, block of queries, pass) of a program's step t; its first unit is `first`."""
+    unit = first + t // passes * tl.num_programs(0)
+    return unit // tiles, unit % tiles, t % passes
+
+
+@sim.jit
+def query(q, q_ptr, row, D: tl.constexpr, BM: tl.constexpr, ON: tl.constexpr):
+    """The queries of a step: loaded for it where steps go on from block to block, else those of the block."""
+    return tl.load(rows_at(q_ptr, row, BM, D)) if ON else q
+
+
+@sim.jit
+def give_scores(
+    q, k_ptr, s_ptr, key, slot, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr
+):
+    """First stage: scores of a pass, to its place in global memory."""
+    for part in range(PASS // BN):
+        k = tl.load(rows_at(k_ptr, key + part * BN, BN, D))
+        al.multibuffer(k, 2)
+        s = tl.dot(q, tl.trans(k))
+        tl.store(rows_at(s_ptr, (slot * (PASS // BN) + part) * BM, BM, BN), s.to(s_ptr.dtype.element_ty))
+    al.sync_block_set("cube", "vector", 0)
+
+
+@sim.jit
+def give_sum(
+    v_ptr, p_ptr, o_ptr, key, slot, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr
+):
+    """Third stage: what the keys of a pass give to the output."""
+    al.sync_block_wait("vector", "cube", 1)
+    acc = tl.zeros((BM, D), tl.float32)
+    for part in range(PASS // BN):
+        p = tl.load(rows_at(p_ptr, (slot * (PASS // BN) + part) * BM, BM, BN))
+        v = tl.load(rows_at(v_ptr, key + part * BN, BN, D))
+        al.multibuffer(p, 2)
+        al.multibuffer(v, 2)
+        acc = tl.dot(p, v, acc)
+    tl.store(rows_at(o_ptr, slot * BM, BM, D), acc.to(o_ptr.dtype.element_ty))
+    al.sync_block_set("cube", "vector", 2)
+
+
+@sim.jit
+def weigh(
+    s_ptr, p_ptr, scores, weights, most, total, shrinks, totals, fresh, slot, scale,
+    BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Second stage, of a Vector core: weights of its half of a pass, ROWS queries at a time.
+
+    most, total: maximum and sum of each query so far; shrinks, totals: by pass, what the last stage needs of them.
+    fresh: the first pass of a block.
+    """
+    HALF: tl.constexpr = BM // 2
+    PARTS: tl.constexpr = PASS // BN
+    if fresh:
+        write(most, 0, HALF, tl.full((HALF,), -float("inf"), tl.float32))
+        write(total, 0, HALF, tl.zeros((HALF,), tl.float32))
+    al.sync_block_wait("cube", "vector", 0)
+    part = tl.arange(0, PARTS)[None, :, None] * (BM * BN)
+    for piece in range(HALF // ROWS):
+        row = slot * PARTS * BM + al.sub_vec_id() * HALF + piece * ROWS + tl.arange(0, ROWS)
+        at = row[:, None, None] * BN + part + tl.arange(0, BN)[None, None, :]
+        bl.to_buffer(tl.load(s_ptr + at), bind_buffer=scores)
+        x = tl.reshape(scores.to_tensor(), (ROWS, PASS)).to(tl.float32)
+        before = read(most, piece * ROWS, ROWS)
+        now = tl.maximum(before, tl.max(x, axis=1) * scale)
+        p = tl.exp(x * scale - now[:, None])
+        less = tl.exp(before - now)
+        write(most, piece * ROWS, ROWS, now)
+        write(shrinks, slot * HALF + piece * ROWS, ROWS, less)
+        added = read(total, piece * ROWS, ROWS) * less + tl.sum(p, axis=1)
+        write(total, piece * ROWS, ROWS, added)
+        write(totals, slot * HALF + piece * ROWS, ROWS, added)
+        bl.to_buffer(tl.reshape(p, (ROWS, PARTS, BN)).to(p_ptr.dtype.element_ty), bind_buffer=weights)
+        tl.store(p_ptr + at, weights.to_tensor())
+    al.sync_block_set("vector", "cube", 1)
+
+
+@sim.jit
+def add_up(o_ptr, acc, sums, shrinks, slot, D: tl.constexpr, BM: tl.constexpr):
+    """Last stage, of a Vector core: the sum of a pass to what was summed up before, scaled down for a larger maximum."""
+    HALF: tl.constexpr = BM // 2
+    al.sync_block_wait("cube", "vector", 2)
+    bl.to_buffer(tl.load(rows_at(o_ptr, slot * BM + al.sub_vec_id() * HALF, HALF, D)), bind_buffer=sums)
+    bl.to_buffer(acc.to_tensor() * read(shrinks, slot * HALF, HALF)[:, None], bind_buffer=acc)
+    bl.to_buffer(acc.to_tensor() + sums.to_tensor().to(tl.float32), bind_buffer=acc)
+
+
+@sim.jit
+def attention_by_hand(
+    q_ptr, k_ptr, v_ptr, out_ptr, s_ptr, p_ptr, o_ptr, M, N, begin, units, scale, GROUP: tl.constexpr,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr, ROWS: tl.constexpr,
+    AHEAD: tl.constexpr, STAGGER: tl.constexpr, ON: tl.constexpr,
+):  # fmt: skip
+    """out = softmax(scale q k^T) v of heads of M queries and N keys; GROUP of them share keys.
+
+    q and out: (heads, M, D), k and v: (heads / GROUP, N, D), M a multiple of BM, N of PASS, PASS of BN. Each program does
+    `units` blocks of BM queries, the first ones from block `begin` on. s, p, o: (programs, AHEAD + 1, BM, PASS, PASS and D),
+    what is under way; of a pass all tiles of BM x BN lie one after the other. ROWS: queries of a piece, a multiple of 8.
+    STAGGER: programs begin with keys of their own. ON: stages go on from a program's block into its next one.
+    """
+    tiles, passes = M // BM, N // PASS
+    SLOTS: tl.constexpr = AHEAD + 1
+    HALF: tl.constexpr = BM // 2
+    place = tl.program_id(0) * SLOTS
+    s_ptr += place * (BM * PASS)
+    p_ptr += place * (BM * PASS)
+    o_ptr += place * (BM * D)
+    turn = tl.program_id(0) if STAGGER else 0
+    rounds, steps = (1, units * passes) if ON else (units, passes)
+    early = min(steps, AHEAD)
+    with al.scope(core_mode="cube"):
+        for part in range(rounds):
+            first = begin + tl.program_id(0) + part * tl.num_programs(0)
+            q = None if ON else tl.load(rows_at(q_ptr, first * BM, BM, D))
+            for t in range(early):
+                head, tile, step = unit_at(t, first, passes, tiles)
+                now = query(q, q_ptr, head * M + tile * BM, D, BM, ON)
+                key = head // GROUP * N + (step + turn) % passes * PASS
+                give_scores(now, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS)
+            for t in range(early, steps):
+                head, tile, step = unit_at(t, first, passes, tiles)
+                now = query(q, q_ptr, head * M + tile * BM, D, BM, ON)
+                key = head // GROUP * N + (step + turn) % passes * PASS
+                give_scores(now, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS)
+                head_of_sum, _, step_of_sum = unit_at(t - early, first, passes, tiles)
+                value = head_of_sum // GROUP * N + (step_of_sum + turn) % passes * PASS
+                give_sum(v_ptr, p_ptr, o_ptr, value, (t - early) % SLOTS, D, BM, BN, PASS)
+            for t in range(steps - early, steps):
+                head_of_sum, _, step_of_sum = unit_at(t, first, passes, tiles)
+                value = head_of_sum // GROUP * N + (step_of_sum + turn) % passes * PASS
+                give_sum(v_ptr, p_ptr, o_ptr, value, t % SLOTS, D, BM, BN, PASS)
+    with al.scope(core_mode="vector"):
+        scores = bl.alloc(s_ptr.dtype.element_ty, [ROWS, PASS // BN, BN], is_mem_unique=True)
+        al.multibuffer(scores, 2)
+        weights = bl.alloc(p_ptr.dtype.element_ty, [ROWS, PASS // BN, BN], is_mem_unique=True)
+        most, total = bl.alloc(tl.float32, [HALF]), bl.alloc(tl.float32, [HALF])
+        shrinks, totals = bl.alloc(tl.float32, [SLOTS * HALF]), bl.alloc(tl.float32, [SLOTS * HALF])
+        acc = bl.alloc(tl.float32, [HALF, D])
+        sums = bl.alloc(o_ptr.dtype.element_ty, [HALF, D], is_mem_unique=True)
+        for part in range(rounds):
+            first = begin + tl.program_id(0) + part * tl.num_programs(0)
+            for t in range(steps + AHEAD):
+                if t < steps:
+                    weigh(
+                        s_ptr, p_ptr, scores, weights, most, total, shrinks, totals, t % passes == 0, t % SLOTS,
+                        scale, BM, BN, PASS, ROWS,
+                    )  # fmt: skip
+                if t >= AHEAD:
+                    head, tile, step = unit_at(t - AHEAD, first, passes, tiles)
+                    slot = (t - AHEAD) % SLOTS
+                    if step == 0:
+                        bl.to_buffer(tl.zeros((HALF, D), tl.float32), bind_buffer=acc)
+                    add_up(o_ptr, acc, sums, shrinks, slot, D, BM)
+                    if step == passes - 1:
+                        whole = read(totals, slot * HALF, HALF)[:, None]
+                        bl.to_buffer(acc.to_tensor() / whole, bind_buffer=acc)
+                        at = rows_at(out_ptr, head * M + tile * BM + al.sub_vec_id() * HALF, HALF, D)
+                        tl.store(at, acc.to_tensor().to(out_ptr.dtype.element_ty))

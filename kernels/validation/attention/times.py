@@ -1,0 +1,159 @@
+"""Times of attention by hand: a few blocks of queries over a part of the keys are simulated, the rest is more of the same.
+
+A core's time grows by as much for each further block of queries and for each further pass over keys; blocks that are left
+when every core has as many come last, on as many cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil, floor
+
+from ....simulator.record.run import Run
+from ..settings import BYTES, overhead_us, tensor
+from .stages import attention_by_hand
+
+FRACTAL = 16
+ROWS = 8  # queries of a piece are a multiple: their maxima fill a block of 32 bytes
+PIECE_BYTES = 32 << 10  # scores of a piece (ops-transformer: 8 x 1024 FP32; PTO: 32 x 256)
+LONGEST = 8  # passes that are simulated; with more the time grows as it does from half of them to all
+
+
+@dataclass(frozen=True)
+class Staging:
+    """How a kernel by hand goes.
+
+    rows, keys: of a tile of scores. width: keys of a pass. ahead: passes by which the scores are ahead of the sums. on:
+    whether stages go on from a block of queries into the next one. handed: type of scores and sums in global memory.
+    """
+
+    rows: int
+    keys: int
+    width: int
+    ahead: int
+    on: bool
+    handed: str = "fp32"
+
+    def smaller(self) -> Iterator[Staging]:
+        """This way, then with half as many queries in a tile, and half as many keys, down to a fractal of each: for rows
+        too long for the buffers."""
+        way = self
+        yield way
+        while way.rows > FRACTAL or way.keys > FRACTAL:
+            if way.rows > FRACTAL:
+                way = replace(way, rows=max(FRACTAL, way.rows // 2 // FRACTAL * FRACTAL))
+            else:
+                keys = max(FRACTAL, way.keys // 2 // FRACTAL * FRACTAL)
+                way = replace(way, keys=keys, width=max(keys, way.width // 2 // keys * keys))
+            yield way
+
+    def piece(self, width: int) -> int:
+        """Queries that a Vector core does at once in a pass of so many keys: a whole part of its half of a tile."""
+        half, most = self.rows // 2, PIECE_BYTES // BYTES["fp32"] // width
+        return max([ROWS, *(x for x in range(ROWS, min(most, half) + 1, ROWS) if half % x == 0)])
+
+
+@dataclass(frozen=True)
+class Attended:
+    """heads: of queries, `group` of which share keys. queries, keys: of a head. d: length of a row.
+
+    causal: a query sees the keys up to its own place only, and blocks are shared so that all cores have as much to do.
+    """
+
+    heads: int
+    group: int
+    queries: int
+    keys: int
+    d: int
+    kind: str
+    cores: int
+    causal: bool = False
+
+    def blocks(self, way: Staging) -> int:
+        """Of queries, of all heads."""
+        return self.heads * self.tiles(way)
+
+    def tiles(self, way: Staging) -> int:
+        """Blocks of queries of a head."""
+        return -(-self.queries // way.rows)
+
+    def passes(self, way: Staging) -> tuple[int, float]:
+        """(keys of a pass, passes) of a block, on average: tiles that no query of a block sees are not multiplied.
+
+        The Cube is active for 287 us in the step of Qwen3: 262 are the tiles up to the diagonal.
+        """
+        blocks = range(1, self.tiles(way) + 1)
+        seen = [min(k * way.rows, self.keys) if self.causal else self.keys for k in blocks]
+        mean = sum(seen) / len(seen)
+        each = mean / (sum(-(-keys // way.width) for keys in seen) / len(seen))
+        width = max(1, round(each / way.keys)) * way.keys
+        return width, max(1.0, mean / width)
+
+    def merged(self) -> Attended:
+        """With the queries of all heads that share keys in one block, and keys in as many parts as cores have room for.
+
+        So does the vendor with a few new queries (IncreFlashAttention); its adding up of the parts is left out.
+        """
+        heads = self.heads // self.group
+        parts = max(1, min(self.cores // heads, self.keys // FRACTAL))
+        return replace(
+            self,
+            heads=heads * parts,
+            group=1,
+            queries=self.queries * self.group,
+            keys=-(-self.keys // parts),
+            causal=False,
+        )
+
+
+def time_of(work: Attended, way: Staging) -> tuple[float, Run]:
+    """us of all of it, and a run of a part of it. Raises BufferOverflowError if a tile of queries is too large."""
+    width, passes = work.passes(way)
+    few = (floor(passes), ceil(passes)) if passes <= LONGEST else (LONGEST // 2, LONGEST)
+    first, run = _of_passes(work, way, width, few[0])
+    if few[1] == few[0]:
+        return first, run
+    last, run = _of_passes(work, way, width, few[1])
+    return first + (passes - few[0]) * (last - first) / (few[1] - few[0]), run
+
+
+def _of_passes(work: Attended, way: Staging, width: int, passes: int) -> tuple[float, Run]:
+    """us with so many passes for each block."""
+    blocks, cores = work.blocks(way), work.cores
+    rounds, left = divmod(blocks, cores)
+
+    def run(cores: int, units: int, begin: int = 0) -> Run:
+        return _run(work, way, width, passes, cores, units, begin)
+
+    if not rounds:
+        only = run(left, 1)
+        return only.time_us, only
+    one = run(cores, 1)
+    time, further = one.time_us, run(cores, 2).time_us - one.time_us if rounds > 1 else 0.0
+    if work.causal:
+        return time + (blocks / cores - 1) * (further or time - overhead_us(one)), one
+    last = run(left, 1, rounds * cores) if left else None
+    return time + (rounds - 1) * further + (last.time_us - overhead_us(last) if last else 0.0), one
+
+
+def _run(work: Attended, way: Staging, width: int, passes: int, cores: int, units: int, begin: int) -> Run:
+    """`units` blocks of queries on each core. Cores that start together read the same keys at the same time as long as
+    each has one block; with more they come to them at times of their own."""
+    m, n, places = work.tiles(way) * way.rows, passes * width, way.ahead + 1
+    q, k = tensor(work.kind, work.heads, m, work.d), tensor(work.kind, work.heads // work.group, n, work.d)
+    s, o = (tensor(way.handed, cores, places, way.rows, x) for x in (width, work.d))
+    p = tensor(work.kind, cores, places, way.rows, width)
+    names = {
+        "GROUP": work.group,
+        "D": work.d,
+        "BM": way.rows,
+        "BN": way.keys,
+        "PASS": width,
+        "ROWS": way.piece(width),
+    }
+    run: Run = attention_by_hand.time(
+        (cores,), q, k, k, q, s, p, o, m, n, begin, units, work.d**-0.5,
+        **names, AHEAD=way.ahead, STAGGER=work.blocks(way) > work.cores, ON=way.on,
+    )  # fmt: skip
+    return run

@@ -1,0 +1,119 @@
+"""Attention rows: what the kernel by hand computes, sizes of any kind, what is simulated against more of the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ascendtile.simulator as sim
+from ascendtile.kernels.validation import predict, read_tables
+from ascendtile.kernels.validation.attention import times
+from ascendtile.kernels.validation.attention.stages import attention_by_hand
+from ascendtile.kernels.validation.attention.times import Attended, Staging, time_of
+from ascendtile.simulator.errors import UsageError
+
+ROWS = {r.id: r for r in read_tables() if r.op == "flash_attention"}
+HAND, VENDOR = ROWS["pto-fajit-aarch64-128x1024"], ROWS["pto-fa-1024-npu"]
+SMALL = Staging(32, 16, 32, 2, True)
+
+
+def of_shape(row, shapes, tiling, dtypes="fp16"):
+    return predict(replace(row, shapes=shapes, tiling=tiling, dtypes=dtypes)).value
+
+
+@settings(max_examples=5)
+@given(st.booleans(), st.booleans(), st.sampled_from([1, 2, 5]), st.sampled_from([1, 3]), st.integers(1, 2))
+def test_stages_of_attention_by_hand_give_attention(on, stagger, ahead, passes, units):
+    heads, m, d, programs = 2, 64, 16, 4 // units
+    rng = np.random.default_rng(passes)
+    q, k, v = (
+        rng.standard_normal((h, n, d), np.float32)
+        for h, n in ((heads, m), (1, 32 * passes), (1, 32 * passes))
+    )
+    out = np.full(q.shape, np.nan, np.float32)
+    s, p, o = (np.full((programs, ahead + 1, 32, x), np.nan, np.float32) for x in (32, 32, d))
+    names = {"GROUP": heads, "D": d, "BM": 32, "BN": 16, "PASS": 32, "ROWS": 8, "AHEAD": ahead}
+    with sim.device("ascend910b3", multibuffer=1, time=False):
+        attention_by_hand[(programs,)](
+            q, k, v, out, s, p, o, m, 32 * passes, 0, units, d**-0.5, **names, STAGGER=stagger, ON=on
+        )
+    weight = np.exp(q.astype(np.float64) @ k[0].T.astype(np.float64) * d**-0.5)
+    assert np.allclose(out, weight / weight.sum(-1, keepdims=True) @ v[0], atol=2e-5)
+
+
+@settings(max_examples=4)
+@given(
+    st.integers(1, 3), st.integers(1, 300), st.integers(1, 600), st.sampled_from([8, 72, 200]), st.booleans(),
+    st.sampled_from(["fp16", "bf16", "fp32"]), st.sampled_from(["", " block=128x128", " block=40x100 pass=150 ahead=1"]),
+)  # fmt: skip
+def test_sizes_of_any_kind_are_predicted(heads, queries, keys, d, causal, kind, block):
+    tiling = f"cores=20 kv_heads=1 causal={int(causal)}{block}"
+    assert of_shape(HAND, f"{heads}x{queries}x{keys}x{d}", tiling, kind) > 0
+
+
+def test_rows_too_long_for_the_buffers_take_smaller_tiles():
+    assert of_shape(VENDOR, "2x128x512x576", "cores=2", "bf16") > of_shape(
+        VENDOR, "2x128x512x128", "cores=2", "bf16"
+    )
+
+
+@pytest.mark.parametrize("product", ["ascend910a", "ascend310p"])
+def test_cores_that_hand_nothing_over_are_predicted_too(product):
+    assert (
+        predict(replace(VENDOR, product=product, shapes="2x256x256x64", tiling="cores=2 l2=warm")).value > 0
+    )
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_what_is_not_simulated_is_more_of_the_same(monkeypatch, on):
+    """12 passes, told by 4 and 8 of them, and 3 blocks of queries a core, told by 1 and 2 of them."""
+    way = replace(SMALL, on=on)
+    with sim.device("ascend910b3", values=False, multibuffer=1, l2="warm"):
+        told = time_of(Attended(1, 1, 32 * 4, 32 * 12, 32, "fp16", 4), way)[0]
+        more = time_of(Attended(1, 1, 32 * 12, 32 * 4, 32, "fp16", 4), way)[0]
+        monkeypatch.setattr(times, "LONGEST", 12)
+        assert told == pytest.approx(
+            time_of(Attended(1, 1, 32 * 4, 32 * 12, 32, "fp16", 4), way)[0], rel=0.03
+        )
+        all_of_it = times._run(Attended(1, 1, 32 * 12, 32 * 4, 32, "fp16", 4), way, 32, 4, 4, 3, 0).time_us
+        assert more == pytest.approx(all_of_it, rel=0.05)
+
+
+def test_time_grows_with_keys_heads_and_queries():
+    tiling = "cores=2 l2=warm block=32x64"
+    few = of_shape(HAND, "2x32x256x32", tiling)
+    for more in ("2x32x384x32", "2x64x256x32", "3x32x256x32"):
+        assert few < of_shape(HAND, more, tiling)
+
+
+def test_causal_attention_multiplies_about_half_of_the_tiles():
+    whole, half = (of_shape(HAND, "2x512x512x32", f"cores=2 l2=warm block=32x32 causal={c}") for c in (0, 1))
+    assert 0.5 * whole < half < 0.75 * whole
+
+
+def test_heads_that_share_keys_read_them_once_for_a_few_new_queries():
+    """Keys come from memory: 8 heads of keys instead of 32 take little more than half the time at most."""
+    own, shared = (of_shape(VENDOR, "32x1x2048x128", f"cores=20 kv_heads={n}") for n in (32, 8))
+    assert shared < 0.6 * own
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (
+            {"tiling": "cores=4 kv_heads=3"},
+            "kv_heads=3, cores=4: both from 1, and the 4 heads a multiple of kv_heads",
+        ),
+        ({"tiling": "cores=0"}, "cores=0: both from 1"),
+        ({"tiling": "cores=4 block=128"}, "tiling needs block= with 2 numbers joined by x"),
+        ({"tiling": "cores=4 block=0x128"}, "a block and ahead from 1"),
+        ({"tiling": "cores=4 block=64x64 pass=32"}, "pass no less than the keys of the block"),
+        ({"tiling": "cores=4 block=64x64 handed=int8"}, "handed fp32 or fp16"),
+        ({"tiling": "cores=4", "shapes": "4x90000000x9000000x512"}, "give smaller sizes"),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_refused_in_words(changed, words):
+    with pytest.raises(UsageError, match=words):
+        predict(replace(HAND, **{"shapes": "4x256x256x64", **changed}))

@@ -201,8 +201,8 @@ def _heads(row: Row) -> Prediction:
         return rows_swapped.time((cores,), *tensors, batch, rows, columns, n, HIGH=share, WIDE=wide)  # type: ignore[no-any-return]
 
     run, most, count = fitting(row, room // (4 * BYTES[kind]), 64, work)
-    time, moved = measured_time(row, run) + slow_start_us(row), 2 * size * BYTES[kind]
-    return Prediction(time, roofline_us(row, moved), note_of(count, f"tiles of {most} elements"))
+    time = measured_time(row, run) + slow_start_us(row)
+    return Prediction(time, roofline_us(row, (size * BYTES[kind],) * 2), note_of(count, f"tiles of {most} elements"))
 
 
 @predicts("gather")

@@ -2,13 +2,14 @@
 """Attention as kernels by hand have it: four stages, each of which is some passes over the keys ahead of the next one.
 
 The Cube makes scores of a pass, tile by tile; the two Vector cores make weights of them, piece by piece, with the maximum of
-the whole pass; the Cube adds the products of all tiles of a pass up in L0C; the Vector cores add the sums of the passes up
-in UB. All of it is handed over through global memory, so what a pass has more than a tile saves a sum of each tile that is
-not the first. The operator of this project (`attention/tiles.py`) makes passes of one tile.
+the whole pass; the Cube adds the products of all tiles of a pass up in L0C; the Vector cores add the sums of the passes up.
+All of it is handed over through global memory, so a pass of several tiles saves a sum of each tile but one. The operator of
+this project (`attention/tiles.py`) makes passes of one tile.
 
 Sources: PTO-ISA, kernels/manual/common/flash_atten (passes of 256 keys in tiles of 128, scores 4 passes ahead, a block of
-queries after the other); ops-transformer, flash_attention_score, design notes and op_kernel (passes of 1024 keys in tiles of
-128, pieces of 8 x 1024 scores, 2 passes ahead, also from one block of queries into the next).
+queries after the other, sums in UB); ops-transformer, flash_attention_score, design notes and op_kernel (passes of 1024 keys
+in tiles of 128, pieces of 8 x 1024 scores, one pass ahead, also from one block of queries into the next, sums in memory).
+Masks, dropout, the maxima and sums that a gradient takes, and calls of the vendor's library have no cost here.
 """
 
 from __future__ import annotations

@@ -159,6 +159,32 @@ def add_up(
 
 
 @sim.jit
+def score_step(
+    t, first, passes, tiles, turn, q, other, q_ptr, k_ptr, s_ptr, M, N, GROUP: tl.constexpr, D: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr, PAIR: tl.constexpr, ON: tl.constexpr,
+    SLOTS: tl.constexpr,
+):  # fmt: skip
+    """The first stage of a program's step t."""
+    head, tile, step = unit_at(t, first, passes, tiles)
+    row = head * M + tile * (BM * PAIR)
+    now = query(q, q_ptr, row, D, BM, ON)
+    beside = query(other, q_ptr, row + BM, D, BM, ON) if PAIR == 2 else None
+    key = head // GROUP * N + (step + turn) % passes * PASS
+    give_scores(now, beside, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS, PAIR)
+
+
+@sim.jit
+def sum_step(
+    t, first, passes, tiles, turn, v_ptr, p_ptr, o_ptr, N, GROUP: tl.constexpr, D: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, PASS: tl.constexpr, PAIR: tl.constexpr, SLOTS: tl.constexpr,
+):  # fmt: skip
+    """The third stage of a program's step t."""
+    head, _, step = unit_at(t, first, passes, tiles)
+    key = head // GROUP * N + (step + turn) % passes * PASS
+    give_sum(v_ptr, p_ptr, o_ptr, key, t % SLOTS, D, BM, BN, PASS, PAIR)
+
+
+@sim.jit
 def attention_by_hand(
     q_ptr, k_ptr, v_ptr, out_ptr, s_ptr, p_ptr, o_ptr, r_ptr, M, N, begin, units, scale, GROUP: tl.constexpr,
     D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr, ROWS: tl.constexpr,
@@ -192,24 +218,37 @@ def attention_by_hand(
             q = None if ON else tl.load(rows_at(q_ptr, first * TALL, BM, D))
             other = tl.load(rows_at(q_ptr, first * TALL + BM, BM, D)) if PAIR == 2 and not ON else None
             for t in range(early):
-                head, tile, step = unit_at(t, first, passes, tiles)
-                now = query(q, q_ptr, head * M + tile * TALL, D, BM, ON)
-                beside = query(other, q_ptr, head * M + tile * TALL + BM, D, BM, ON) if PAIR == 2 else None
-                key = head // GROUP * N + (step + turn) % passes * PASS
-                give_scores(now, beside, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS, PAIR)
+                score_step(
+                    t, first, passes, tiles, turn, q, other, q_ptr, k_ptr, s_ptr, M, N, GROUP, D, BM, BN, PASS, PAIR,
+                    ON, SLOTS,
+                )  # fmt: skip
             for t in range(early, steps):
-                head, tile, step = unit_at(t, first, passes, tiles)
-                now = query(q, q_ptr, head * M + tile * TALL, D, BM, ON)
-                beside = query(other, q_ptr, head * M + tile * TALL + BM, D, BM, ON) if PAIR == 2 else None
-                key = head // GROUP * N + (step + turn) % passes * PASS
-                give_scores(now, beside, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS, PAIR)
-                head_of_sum, _, step_of_sum = unit_at(t - early, first, passes, tiles)
-                value = head_of_sum // GROUP * N + (step_of_sum + turn) % passes * PASS
-                give_sum(v_ptr, p_ptr, o_ptr, value, (t - early) % SLOTS, D, BM, BN, PASS, PAIR)
+                score_step(
+                    t, first, passes, tiles, turn, q, other, q_ptr, k_ptr, s_ptr, M, N, GROUP, D, BM, BN, PASS, PAIR,
+                    ON, SLOTS,
+                )  # fmt: skip
+                sum_step(
+                    t - early,
+                    first,
+                    passes,
+                    tiles,
+                    turn,
+                    v_ptr,
+                    p_ptr,
+                    o_ptr,
+                    N,
+                    GROUP,
+                    D,
+                    BM,
+                    BN,
+                    PASS,
+                    PAIR,
+                    SLOTS,
+                )
             for t in range(steps - early, steps):
-                head_of_sum, _, step_of_sum = unit_at(t, first, passes, tiles)
-                value = head_of_sum // GROUP * N + (step_of_sum + turn) % passes * PASS
-                give_sum(v_ptr, p_ptr, o_ptr, value, t % SLOTS, D, BM, BN, PASS, PAIR)
+                sum_step(
+                    t, first, passes, tiles, turn, v_ptr, p_ptr, o_ptr, N, GROUP, D, BM, BN, PASS, PAIR, SLOTS
+                )
     with al.scope(core_mode="vector"):
         scores = bl.alloc(s_ptr.dtype.element_ty, [ROWS, PASS // BN, BN], is_mem_unique=True)
         al.multibuffer(scores, 2)

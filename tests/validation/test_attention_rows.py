@@ -23,21 +23,23 @@ def of_shape(row, shapes, tiling, dtypes="fp16"):
     return predict(replace(row, shapes=shapes, tiling=tiling, dtypes=dtypes)).value
 
 
-@settings(max_examples=5)
-@given(st.booleans(), st.booleans(), st.sampled_from([1, 2, 5]), st.sampled_from([1, 3]), st.integers(1, 2))
-def test_stages_of_attention_by_hand_give_attention(on, stagger, ahead, passes, units):
-    heads, m, d, programs = 2, 64, 16, 4 // units
+@settings(max_examples=6)
+@given(
+    st.booleans(), st.booleans(), st.sampled_from([1, 2, 5]), st.sampled_from([1, 3]), st.integers(1, 2),
+    st.sampled_from([(1, 16), (2, 16), (2, 32)]),
+)  # fmt: skip
+def test_stages_of_attention_by_hand_give_attention(on, stagger, ahead, passes, units, pair):
+    (pair, part), heads, d, programs = pair, 2, 16, 4 // units
+    m, n, tall = 64 * pair, 32 * passes, 32 * pair
     rng = np.random.default_rng(passes)
-    q, k, v = (
-        rng.standard_normal((h, n, d), np.float32)
-        for h, n in ((heads, m), (1, 32 * passes), (1, 32 * passes))
-    )
+    q, k, v = (rng.standard_normal((h, x, d), np.float32) for h, x in ((heads, m), (1, n), (1, n)))
     out = np.full(q.shape, np.nan, np.float32)
-    s, p, o = (np.full((programs, ahead + 1, 32, x), np.nan, np.float32) for x in (32, 32, d))
-    names = {"GROUP": heads, "D": d, "BM": 32, "BN": 16, "PASS": 32, "ROWS": 8, "AHEAD": ahead}
+    s, p, o = (np.full((programs, ahead + 1, tall, x), np.nan, np.float32) for x in (32, 32, d))
+    names = {"GROUP": heads, "D": d, "BM": 32, "BN": 16, "PASS": 32, "ROWS": 8, "PART": part, "PAIR": pair}
+    sums = np.full((programs, tall, d), np.nan, np.float32)
     with sim.device("ascend910b3", multibuffer=1, time=False):
         attention_by_hand[(programs,)](
-            q, k, v, out, s, p, o, m, 32 * passes, 0, units, d**-0.5, **names, STAGGER=stagger, ON=on
+            q, k, v, out, s, p, o, sums, m, n, 0, units, d**-0.5, **names, AHEAD=ahead, STAGGER=stagger, ON=on
         )
     weight = np.exp(q.astype(np.float64) @ k[0].T.astype(np.float64) * d**-0.5)
     assert np.allclose(out, weight / weight.sum(-1, keepdims=True) @ v[0], atol=2e-5)
@@ -66,10 +68,9 @@ def test_cores_that_hand_nothing_over_are_predicted_too(product):
     )
 
 
-@pytest.mark.parametrize("on", [True, False])
-def test_what_is_not_simulated_is_more_of_the_same(monkeypatch, on):
+@pytest.mark.parametrize("way", [SMALL, replace(SMALL, on=False), replace(SMALL, rows=16, pair=2)])
+def test_what_is_not_simulated_is_more_of_the_same(monkeypatch, way):
     """12 passes, told by 4 and 8 of them, and 3 blocks of queries a core, told by 1 and 2 of them."""
-    way = replace(SMALL, on=on)
     with sim.device("ascend910b3", values=False, multibuffer=1, l2="warm"):
         told = time_of(Attended(1, 1, 32 * 4, 32 * 12, 32, "fp16", 4), way)[0]
         more = time_of(Attended(1, 1, 32 * 12, 32 * 4, 32, "fp16", 4), way)[0]

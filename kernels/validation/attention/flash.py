@@ -14,14 +14,13 @@ from ..settings import BYTES, Settings, dtypes_of, fastest, measured_time, roofl
 from ..table import Row
 from .times import FRACTAL, Attended, Staging, time_of
 
-# FlashAttentionScore multiplies tiles of 128 x 128 and weighs 1024 keys at once; stages of three tasks overlap
-# (ops-transformer, flash_attention_score: design notes and op_kernel).
-VENDOR = Staging(128, 128, 1024, 2, True)
-USUAL = (
-    (128, 128),
-    (64, 256),
-    (64, 128),
-)  # tried where Cube and Vector share a core and no tile is published
+# FlashAttentionScore multiplies tiles of 128 x 128 and weighs 1024 keys at once, the scores of the next ones are made
+# meanwhile (ops-transformer, flash_attention_score: design notes; Process of S1s2Bn2gs1 in op_kernel).
+VENDOR = Staging(128, 128, 1024, 1, True)
+FEW_ROWS = 64  # of a tile where Vector cores are left over (CalcS1S2BasicBlock of its op_host)
+WIDEST_PAIR = 128  # length of a row up to which two blocks share keys in L1, other types than FP32 (SetEnableL1Reuse there)
+# Queries and keys of a tile that are tried where Cube and Vector share a core and none is published.
+USUAL = ((128, 128), (64, 256), (64, 128))
 
 
 @predicts("flash_attention")
@@ -34,7 +33,7 @@ def _attention(row: Row) -> Prediction:
     """
     work, s = _work(row), Settings(row)
     split = load_product(row.product).core_model == "split"
-    time, run, note = _by_hand(row, work, _way(s)) if split else _in_one_core(row, work, s)
+    time, run, note = _by_hand(row, work, _way(s, work)) if split else _in_one_core(row, work, s)
     seen = (min(work.queries, work.keys) * (work.keys + 1) // 2) if work.causal else work.queries * work.keys
     of_queries, of_keys = work.heads * work.queries, work.heads // work.group * work.keys
     moved = [BYTES[work.kind] * rows * work.d for rows in (of_queries + 2 * of_keys, of_queries)]
@@ -56,10 +55,10 @@ def _work(row: Row) -> Attended:
     return Attended(heads, heads // of_keys, queries, keys, d, kind, cores, bool(s.number("causal", 0)))
 
 
-def _way(s: Settings) -> Staging:
+def _way(s: Settings, work: Attended) -> Staging:
     """Of a row; passes of two tiles and 4 of them ahead as PTO's flash attention has it."""
     if not s.text("block"):
-        return VENDOR
+        return _of_vendor(work)
     rows, keys = s.numbers("block", 2)
     width, ahead, handed = s.number("pass", 2 * keys), s.number("ahead", 4), s.text("handed", "fp32")
     if not (rows and keys and ahead) or width < keys or handed not in ("fp32", "fp16"):
@@ -68,6 +67,15 @@ def _way(s: Settings) -> Staging:
             "pass no less than the keys of the block, handed fp32 or fp16"
         )
     return Staging(rows, keys, width, ahead, False, handed)
+
+
+def _of_vendor(work: Attended) -> Staging:
+    """Each Vector core has blocks of its own; pairs go through the keys together."""
+    if work.queries < FRACTAL:
+        return VENDOR
+    few = work.heads * -(-work.queries // FEW_ROWS) <= 2 * work.cores
+    paired = work.d <= WIDEST_PAIR and work.kind != "fp32"
+    return replace(VENDOR, rows=FEW_ROWS if few else VENDOR.rows, pair=2 if paired else 1)
 
 
 def _cut(way: Staging, work: Attended) -> Staging:

@@ -2,13 +2,14 @@
 """Attention as kernels by hand have it: four stages, each of which is some passes over the keys ahead of the next one.
 
 The Cube makes scores of a pass, tile by tile; the two Vector cores make weights of them, piece by piece, with the maximum of
-the whole pass; the Cube adds the products of all tiles of a pass up in L0C; the Vector cores add the sums of the passes up
-in UB. All of it is handed over through global memory, so what a pass has more than a tile saves a sum of each tile that is
-not the first. The operator of this project (`attention/tiles.py`) makes passes of one tile.
+the whole pass; the Cube adds the products of all tiles of a pass up in L0C; the Vector cores add the sums of the passes up.
+All of it is handed over through global memory, so a pass of several tiles saves a sum of each tile but one. The operator of
+this project (`attention/tiles.py`) makes passes of one tile.
 
 Sources: PTO-ISA, kernels/manual/common/flash_atten (passes of 256 keys in tiles of 128, scores 4 passes ahead, a block of
-queries after the other); ops-transformer, flash_attention_score, design notes and op_kernel (passes of 1024 keys in tiles of
-128, pieces of 8 x 1024 scores, 2 passes ahead, also from one block of queries into the next).
+queries after the other, sums in UB); ops-transformer, flash_attention_score, design notes and op_kernel (passes of 1024 keys
+in tiles of 128, pieces of 8 x 1024 scores, one pass ahead, also from one block of queries into the next, sums in memory).
+Masks, dropout, the maxima and sums that a gradient takes, and calls of the vendor's library have no cost here.
 """
 
 from __future__ import annotations
@@ -52,31 +53,44 @@ def query(q, q_ptr, row, D: tl.constexpr, BM: tl.constexpr, ON: tl.constexpr):
 
 @sim.jit
 def give_scores(
-    q, k_ptr, s_ptr, key, slot, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr
-):
-    """First stage: scores of a pass, to its place in global memory."""
+    q, other, k_ptr, s_ptr, key, slot, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr,
+    PAIR: tl.constexpr,
+):  # fmt: skip
+    """First stage: scores of a pass, to its place in global memory. other: queries of the second block of a pair."""
     for part in range(PASS // BN):
         k = tl.load(rows_at(k_ptr, key + part * BN, BN, D))
         al.multibuffer(k, 2)
-        s = tl.dot(q, tl.trans(k))
-        tl.store(rows_at(s_ptr, (slot * (PASS // BN) + part) * BM, BM, BN), s.to(s_ptr.dtype.element_ty))
+        at = rows_at(s_ptr, (slot * (PASS // BN) + part) * BM * PAIR, BM, BN)
+        tl.store(at, tl.dot(q, tl.trans(k)).to(s_ptr.dtype.element_ty))
+        if PAIR == 2:
+            tl.store(at + BM * BN, tl.dot(other, tl.trans(k)).to(s_ptr.dtype.element_ty))
     al.sync_block_set("cube", "vector", 0)
 
 
 @sim.jit
 def give_sum(
-    v_ptr, p_ptr, o_ptr, key, slot, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr
-):
+    v_ptr, p_ptr, o_ptr, key, slot, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr,
+    PAIR: tl.constexpr,
+):  # fmt: skip
     """Third stage: what the keys of a pass give to the output."""
     al.sync_block_wait("vector", "cube", 1)
     acc = tl.zeros((BM, D), tl.float32)
+    if PAIR == 2:
+        beside = tl.zeros((BM, D), tl.float32)
     for part in range(PASS // BN):
-        p = tl.load(rows_at(p_ptr, (slot * (PASS // BN) + part) * BM, BM, BN))
+        at = rows_at(p_ptr, (slot * (PASS // BN) + part) * BM * PAIR, BM, BN)
+        p = tl.load(at)
         v = tl.load(rows_at(v_ptr, key + part * BN, BN, D))
         al.multibuffer(p, 2)
         al.multibuffer(v, 2)
         acc = tl.dot(p, v, acc)
-    tl.store(rows_at(o_ptr, slot * BM, BM, D), acc.to(o_ptr.dtype.element_ty))
+        if PAIR == 2:
+            second = tl.load(at + BM * BN)
+            al.multibuffer(second, 2)
+            beside = tl.dot(second, v, beside)
+    tl.store(rows_at(o_ptr, slot * BM * PAIR, BM, D), acc.to(o_ptr.dtype.element_ty))
+    if PAIR == 2:
+        tl.store(rows_at(o_ptr, slot * BM * PAIR + BM, BM, D), beside.to(o_ptr.dtype.element_ty))
     al.sync_block_set("cube", "vector", 2)
 
 
@@ -85,7 +99,7 @@ def weigh(
     s_ptr, p_ptr, scores, weights, most, total, shrinks, totals, fresh, slot, scale,
     BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Second stage, of a Vector core: weights of its half of a pass, ROWS queries at a time.
+    """Second stage, of a Vector core: weights of its half of the BM queries of a pass, ROWS queries at a time.
 
     most, total: maximum and sum of each query so far; shrinks, totals: by pass, what the last stage needs of them.
     fresh: the first pass of a block.
@@ -117,83 +131,145 @@ def weigh(
 
 
 @sim.jit
-def add_up(o_ptr, acc, sums, shrinks, slot, D: tl.constexpr, BM: tl.constexpr):
-    """Last stage, of a Vector core: the sum of a pass to what was summed up before, scaled down for a larger maximum."""
+def add_up(
+    o_ptr, r_ptr, out_ptr, acc, sums, shrinks, totals, slot, only, last, D: tl.constexpr, BM: tl.constexpr,
+    PART: tl.constexpr, KEPT: tl.constexpr,
+):  # fmt: skip
+    """Last stage, of a Vector core: the sum of a pass to what was summed up before, scaled down for a larger maximum.
+
+    PART: queries at a time. KEPT: what was summed up stays in UB, else it lies in global memory. only: the first pass of a
+    block; last: its last one, after which the sum is divided and leaves.
+    """
     HALF: tl.constexpr = BM // 2
     al.sync_block_wait("cube", "vector", 2)
-    bl.to_buffer(tl.load(rows_at(o_ptr, slot * BM + al.sub_vec_id() * HALF, HALF, D)), bind_buffer=sums)
-    bl.to_buffer(acc.to_tensor() * read(shrinks, slot * HALF, HALF)[:, None], bind_buffer=acc)
-    bl.to_buffer(acc.to_tensor() + sums.to_tensor().to(tl.float32), bind_buffer=acc)
+    for piece in range(HALF // PART):
+        row, state = al.sub_vec_id() * HALF + piece * PART, slot * HALF + piece * PART
+        bl.to_buffer(tl.load(rows_at(o_ptr, slot * BM + row, PART, D)), bind_buffer=sums)
+        if not KEPT:
+            bl.to_buffer(tl.load(rows_at(r_ptr, row, PART, D)), bind_buffer=acc)
+        if only:
+            bl.to_buffer(tl.zeros((PART, D), tl.float32), bind_buffer=acc)
+        bl.to_buffer(acc.to_tensor() * read(shrinks, state, PART)[:, None], bind_buffer=acc)
+        bl.to_buffer(acc.to_tensor() + sums.to_tensor().to(tl.float32), bind_buffer=acc)
+        if last:
+            bl.to_buffer(acc.to_tensor() / read(totals, state, PART)[:, None], bind_buffer=acc)
+            tl.store(rows_at(out_ptr, row, PART, D), acc.to_tensor().to(out_ptr.dtype.element_ty))
+        elif not KEPT:
+            tl.store(rows_at(r_ptr, row, PART, D), acc.to_tensor())
+
+
+@sim.jit
+def score_step(
+    t, first, passes, tiles, turn, q, other, q_ptr, k_ptr, s_ptr, M, N, GROUP: tl.constexpr, D: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr, PAIR: tl.constexpr, ON: tl.constexpr,
+    SLOTS: tl.constexpr,
+):  # fmt: skip
+    """The first stage of a program's step t."""
+    head, tile, step = unit_at(t, first, passes, tiles)
+    row = head * M + tile * (BM * PAIR)
+    now = query(q, q_ptr, row, D, BM, ON)
+    beside = query(other, q_ptr, row + BM, D, BM, ON) if PAIR == 2 else None
+    key = head // GROUP * N + (step + turn) % passes * PASS
+    give_scores(now, beside, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS, PAIR)
+
+
+@sim.jit
+def sum_step(
+    t, first, passes, tiles, turn, v_ptr, p_ptr, o_ptr, N, GROUP: tl.constexpr, D: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, PASS: tl.constexpr, PAIR: tl.constexpr, SLOTS: tl.constexpr,
+):  # fmt: skip
+    """The third stage of a program's step t."""
+    head, _, step = unit_at(t, first, passes, tiles)
+    key = head // GROUP * N + (step + turn) % passes * PASS
+    give_sum(v_ptr, p_ptr, o_ptr, key, t % SLOTS, D, BM, BN, PASS, PAIR)
 
 
 @sim.jit
 def attention_by_hand(
-    q_ptr, k_ptr, v_ptr, out_ptr, s_ptr, p_ptr, o_ptr, M, N, begin, units, scale, GROUP: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, out_ptr, s_ptr, p_ptr, o_ptr, r_ptr, M, N, begin, units, scale, GROUP: tl.constexpr,
     D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PASS: tl.constexpr, ROWS: tl.constexpr,
-    AHEAD: tl.constexpr, STAGGER: tl.constexpr, ON: tl.constexpr,
+    PART: tl.constexpr, AHEAD: tl.constexpr, STAGGER: tl.constexpr, ON: tl.constexpr, PAIR: tl.constexpr,
 ):  # fmt: skip
     """out = softmax(scale q k^T) v of heads of M queries and N keys; GROUP of them share keys.
 
-    q and out: (heads, M, D), k and v: (heads / GROUP, N, D), M a multiple of BM, N of PASS, PASS of BN. Each program does
-    `units` blocks of BM queries, the first ones from block `begin` on. s, p, o: (programs, AHEAD + 1, BM, PASS, PASS and D),
-    what is under way; of a pass all tiles of BM x BN lie one after the other. ROWS: queries of a piece, a multiple of 8.
-    STAGGER: programs begin with keys of their own. ON: stages go on from a program's block into its next one.
+    q and out: (heads, M, D), k and v: (heads / GROUP, N, D), M a multiple of BM * PAIR, N of PASS, PASS of BN. Each program
+    does `units` blocks, the first ones from block `begin` on. PAIR: 1, a block has BM queries and each Vector core half of
+    them, or 2, it has twice as many and each Vector core BM; the Cube then loads keys once for both, and sums lie in global
+    memory. s, p, o: (programs, AHEAD + 1, BM * PAIR, PASS, PASS and D), what is under way; of a pass all tiles of keys lie
+    one after the other. r: (programs, BM * PAIR, D) FP32, sums. ROWS: queries of a piece of scores, a multiple of 8. PART:
+    of sums; where PAIR is 1, BM / 2. STAGGER: programs begin with keys of their own. ON: stages go on from a program's block
+    into its next one.
     """
-    tiles, passes = M // BM, N // PASS
+    TALL: tl.constexpr = BM * PAIR
+    tiles, passes = M // TALL, N // PASS
     SLOTS: tl.constexpr = AHEAD + 1
-    HALF: tl.constexpr = BM // 2
+    HALF: tl.constexpr = TALL // 2
     place = tl.program_id(0) * SLOTS
-    s_ptr += place * (BM * PASS)
-    p_ptr += place * (BM * PASS)
-    o_ptr += place * (BM * D)
+    s_ptr += place * (TALL * PASS)
+    p_ptr += place * (TALL * PASS)
+    o_ptr += place * (TALL * D)
+    r_ptr += tl.program_id(0) * (TALL * D)
     turn = tl.program_id(0) if STAGGER else 0
     rounds, steps = (1, units * passes) if ON else (units, passes)
     early = min(steps, AHEAD)
     with al.scope(core_mode="cube"):
         for part in range(rounds):
             first = begin + tl.program_id(0) + part * tl.num_programs(0)
-            q = None if ON else tl.load(rows_at(q_ptr, first * BM, BM, D))
+            q = None if ON else tl.load(rows_at(q_ptr, first * TALL, BM, D))
+            other = tl.load(rows_at(q_ptr, first * TALL + BM, BM, D)) if PAIR == 2 and not ON else None
             for t in range(early):
-                head, tile, step = unit_at(t, first, passes, tiles)
-                now = query(q, q_ptr, head * M + tile * BM, D, BM, ON)
-                key = head // GROUP * N + (step + turn) % passes * PASS
-                give_scores(now, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS)
+                score_step(
+                    t, first, passes, tiles, turn, q, other, q_ptr, k_ptr, s_ptr, M, N, GROUP, D, BM, BN, PASS, PAIR,
+                    ON, SLOTS,
+                )  # fmt: skip
             for t in range(early, steps):
-                head, tile, step = unit_at(t, first, passes, tiles)
-                now = query(q, q_ptr, head * M + tile * BM, D, BM, ON)
-                key = head // GROUP * N + (step + turn) % passes * PASS
-                give_scores(now, k_ptr, s_ptr, key, t % SLOTS, D, BM, BN, PASS)
-                head_of_sum, _, step_of_sum = unit_at(t - early, first, passes, tiles)
-                value = head_of_sum // GROUP * N + (step_of_sum + turn) % passes * PASS
-                give_sum(v_ptr, p_ptr, o_ptr, value, (t - early) % SLOTS, D, BM, BN, PASS)
+                score_step(
+                    t, first, passes, tiles, turn, q, other, q_ptr, k_ptr, s_ptr, M, N, GROUP, D, BM, BN, PASS, PAIR,
+                    ON, SLOTS,
+                )  # fmt: skip
+                sum_step(
+                    t - early,
+                    first,
+                    passes,
+                    tiles,
+                    turn,
+                    v_ptr,
+                    p_ptr,
+                    o_ptr,
+                    N,
+                    GROUP,
+                    D,
+                    BM,
+                    BN,
+                    PASS,
+                    PAIR,
+                    SLOTS,
+                )
             for t in range(steps - early, steps):
-                head_of_sum, _, step_of_sum = unit_at(t, first, passes, tiles)
-                value = head_of_sum // GROUP * N + (step_of_sum + turn) % passes * PASS
-                give_sum(v_ptr, p_ptr, o_ptr, value, t % SLOTS, D, BM, BN, PASS)
+                sum_step(
+                    t, first, passes, tiles, turn, v_ptr, p_ptr, o_ptr, N, GROUP, D, BM, BN, PASS, PAIR, SLOTS
+                )
     with al.scope(core_mode="vector"):
         scores = bl.alloc(s_ptr.dtype.element_ty, [ROWS, PASS // BN, BN], is_mem_unique=True)
         al.multibuffer(scores, 2)
         weights = bl.alloc(p_ptr.dtype.element_ty, [ROWS, PASS // BN, BN], is_mem_unique=True)
         most, total = bl.alloc(tl.float32, [HALF]), bl.alloc(tl.float32, [HALF])
         shrinks, totals = bl.alloc(tl.float32, [SLOTS * HALF]), bl.alloc(tl.float32, [SLOTS * HALF])
-        acc = bl.alloc(tl.float32, [HALF, D])
-        sums = bl.alloc(o_ptr.dtype.element_ty, [HALF, D], is_mem_unique=True)
+        acc = bl.alloc(tl.float32, [PART, D])
+        sums = bl.alloc(o_ptr.dtype.element_ty, [PART, D], is_mem_unique=True)
         for part in range(rounds):
             first = begin + tl.program_id(0) + part * tl.num_programs(0)
             for t in range(steps + AHEAD):
                 if t < steps:
                     weigh(
                         s_ptr, p_ptr, scores, weights, most, total, shrinks, totals, t % passes == 0, t % SLOTS,
-                        scale, BM, BN, PASS, ROWS,
+                        scale, TALL, BN, PASS, ROWS,
                     )  # fmt: skip
                 if t >= AHEAD:
                     head, tile, step = unit_at(t - AHEAD, first, passes, tiles)
+                    row = out_ptr + (head * M + tile * TALL) * D
                     slot = (t - AHEAD) % SLOTS
-                    if step == 0:
-                        bl.to_buffer(tl.zeros((HALF, D), tl.float32), bind_buffer=acc)
-                    add_up(o_ptr, acc, sums, shrinks, slot, D, BM)
-                    if step == passes - 1:
-                        whole = read(totals, slot * HALF, HALF)[:, None]
-                        bl.to_buffer(acc.to_tensor() / whole, bind_buffer=acc)
-                        at = rows_at(out_ptr, head * M + tile * BM + al.sub_vec_id() * HALF, HALF, D)
-                        tl.store(at, acc.to_tensor().to(out_ptr.dtype.element_ty))
+                    add_up(
+                        o_ptr, r_ptr, row, acc, sums, shrinks, totals, slot, step == 0, step == passes - 1,
+                        D, TALL, PART, PAIR == 1,
+                    )  # fmt: skip

@@ -26,6 +26,7 @@ class Staging:
 
     rows, keys: of a tile of scores. width: keys of a pass. ahead: passes by which the scores are ahead of the sums. on:
     whether stages go on from a block of queries into the next one. handed: type of scores and sums in global memory.
+    pair: tiles of queries that go through the keys together, as `attention_by_hand` says.
     """
 
     rows: int
@@ -34,6 +35,7 @@ class Staging:
     ahead: int
     on: bool
     handed: str = "fp32"
+    pair: int = 1
 
     def smaller(self) -> Iterator[Staging]:
         """This way, then with half as many queries in a tile, and half as many keys, down to a fractal of each: for rows
@@ -49,9 +51,16 @@ class Staging:
             yield way
 
     def piece(self, width: int) -> int:
-        """Queries that a Vector core does at once in a pass of so many keys: a whole part of its half of a tile."""
-        half, most = self.rows // 2, PIECE_BYTES // BYTES["fp32"] // width
-        return max([ROWS, *(x for x in range(ROWS, min(most, half) + 1, ROWS) if half % x == 0)])
+        """Queries that a Vector core does at once in a pass of so many keys: a whole part of those that it has."""
+        return self._part(PIECE_BYTES // BYTES["fp32"] // width)
+
+    def part(self, d: int) -> int:
+        """Queries whose sums a Vector core does at once: all of them where they stay in UB."""
+        return self._part(self.rows if self.pair == 1 else PIECE_BYTES // BYTES["fp32"] // d)
+
+    def _part(self, most: int) -> int:
+        mine = self.rows * self.pair // 2
+        return max([ROWS, *(x for x in range(ROWS, min(most, mine) + 1, ROWS) if mine % x == 0)])
 
 
 @dataclass(frozen=True)
@@ -71,8 +80,8 @@ class Attended:
     causal: bool = False
 
     def blocks(self, way: Staging) -> int:
-        """Of queries, of all heads."""
-        return self.heads * self.tiles(way)
+        """Of queries, of all heads; a pair may have one of two heads each."""
+        return -(-self.heads * self.tiles(way) // way.pair)
 
     def tiles(self, way: Staging) -> int:
         """Blocks of queries of a head."""
@@ -140,10 +149,11 @@ def _of_passes(work: Attended, way: Staging, width: int, passes: int) -> tuple[f
 def _run(work: Attended, way: Staging, width: int, passes: int, cores: int, units: int, begin: int) -> Run:
     """`units` blocks of queries on each core. Cores that start together read the same keys at the same time as long as
     each has one block; with more they come to them at times of their own."""
-    m, n, places = work.tiles(way) * way.rows, passes * width, way.ahead + 1
+    tall, n, places = way.rows * way.pair, passes * width, way.ahead + 1
+    m = -(-work.tiles(way) // way.pair) * tall
     q, k = tensor(work.kind, work.heads, m, work.d), tensor(work.kind, work.heads // work.group, n, work.d)
-    s, o = (tensor(way.handed, cores, places, way.rows, x) for x in (width, work.d))
-    p = tensor(work.kind, cores, places, way.rows, width)
+    s, o = (tensor(way.handed, cores, places, tall, x) for x in (width, work.d))
+    p, r = tensor(work.kind, cores, places, tall, width), tensor("fp32", cores, tall, work.d)
     names = {
         "GROUP": work.group,
         "D": work.d,
@@ -151,9 +161,11 @@ def _run(work: Attended, way: Staging, width: int, passes: int, cores: int, unit
         "BN": way.keys,
         "PASS": width,
         "ROWS": way.piece(width),
+        "PART": way.part(work.d),
+        "PAIR": way.pair,
     }
     run: Run = attention_by_hand.time(
-        (cores,), q, k, k, q, s, p, o, m, n, begin, units, work.d**-0.5,
+        (cores,), q, k, k, q, s, p, o, r, m, n, begin, units, work.d**-0.5,
         **names, AHEAD=way.ahead, STAGGER=work.blocks(way) > work.cores, ON=way.on,
     )  # fmt: skip
     return run

@@ -37,7 +37,7 @@ from ..shared.casts import CAST_BLOCK
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
 from .multiplied import MultipliedCycles
-from .strips import Strips, kept_bytes, pieces, strips
+from .strips import Strips, kept_bytes, pieces, strips, tiles_of_longest
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
 Array = Any
@@ -141,20 +141,25 @@ class _Launch:
         longest = np.where(self.plain, self.tiles.count * self.loads.mean, kept) / self.cores + after
         begun = self._begun() + self.first + self.cross
         multiplied = begun + self.cut.all_mmads / self.cores + self.cross + self.store
-        turns = (
-            held
-            + np.where(self.keep_a, *self.loads.any_one[::-1])
-            + self.first
-            + self.cross
-            + self._turns() / self.cores
-        )
-        multiplied = np.maximum(multiplied, np.where(self.plain, 0.0, turns))
+        begun = held + np.where(self.keep_a, *self.loads.any_one[::-1]) + self.first + self.cross
+        multiplied = np.maximum(multiplied, np.where(self.plain, 0.0, self._turns(begun)))
         return np.maximum.reduce([most, longest, np.where(self.tiles.iterations > 0, multiplied, 0.0)])
 
-    def _turns(self) -> Array:
-        """Cycles of all tiles of strips, each of which begins when the one before is stored."""
-        multiplied = np.maximum(self.cut.all_mmads, self.cut.all_turns) + 2 * self.cross * self.tiles.count
-        return multiplied + self.cut.of_all(self._stored)
+    def _turns(self, begun: Array) -> Array:
+        """Cycles of strips, in which each tile begins when the one before is stored. begun: before the first product of one.
+
+        A program of its own for each strip goes to any core, so that the average over all holds.
+        """
+        t, alone = self.tiles, self.points["schedule"] == "per_tile"
+        low, narrow = t.m % t.bm > 0, t.n % t.bn > 0
+        last = np.where(self.keep_a, (narrow, low), (low, narrow))
+        every = []
+        for one in tiles_of_longest(self.strips, t.split, self.cores, (last[0], last[1])):
+            of_both = np.where(self.keep_a, one, one[[0, 2, 1, 3]])
+            every.append(self.cut.turns(list(of_both), self._stored))
+        mean, longest = every
+        begins = np.where(alone, self.strips.count / self.cores, 1.0)
+        return begins * begun + np.maximum(mean, np.where(alone, 0.0, longest))
 
     def _stored(self, rows: Array, columns: Array) -> Array:
         """Cycles of the store of a tile of so many rows and columns."""

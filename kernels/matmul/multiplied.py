@@ -45,7 +45,7 @@ class MultipliedCycles:
     """What is multiplied of the tiles of every point, as far as they are there.
 
     whole, least: figures of `Parts` of the smallest tile's first and last step. mmad, mte1: cycles of all steps of that
-    tile. all_mmads: of all tiles of the launch; all_turns: likewise, from the first product of a tile to its last one.
+    tile. all_mmads: of all tiles of the launch.
     """
 
     def __init__(self, product: Product, operand: str, points: Columns, t: Tiles) -> None:
@@ -54,7 +54,12 @@ class MultipliedCycles:
         self.deep = np.where(t.iterations > 0, t.depth - (t.iterations - 1) * t.bk, t.bk)
         self.whole, self.least = self._step(t.rows, t.columns)
         self.mmad, self.mte1 = (self._steps(self.whole[x], self.least[x]) for x in ("mmad", "mte1"))
-        self.all_mmads, self.all_turns = self.of_all(self._mmads), self.of_all(self._turn_of)
+        self.all_mmads = self.of_all(self._mmads)
+
+    def turns(self, tiles: Sequence[Array], stored: Callable[[Array, Array], Array]) -> Array:
+        """Of so many tiles (see `of`), none of which begins before the one before it is stored. stored: cycles of that."""
+        multiplied = np.maximum(self.of(self._mmads, tiles), self.of(self._turn_of, tiles))
+        return multiplied + self.of(stored, tiles) + 2 * self.cross * sum(tiles)
 
     def turn(self, steps: Array, whole: Figures, last: Figures) -> Array:
         """Of a tile of so many steps, from its first product to its last one, where none of its products begins before: the
@@ -68,13 +73,16 @@ class MultipliedCycles:
         return np.where(self.t.iterations > 0, (self.t.iterations - 1) * whole + last, 0.0)
 
     def of_all(self, figure: Callable[[Array, Array], Array]) -> Array:
-        """The sum of what is told for so many rows and columns, over all tiles: whole along M and N, along one of them, and
-        the last one."""
-        t, total = self.t, 0.0
-        for rows, down in ((t.bm, t.down - 1), (t.rows, 1)):
-            for columns, across in ((t.bn, t.across - 1), (t.columns, 1)):
-                total = total + down * across * figure(rows, columns)
-        return t.split * total
+        """The sum of what is told for so many rows and columns, over all tiles."""
+        t = self.t
+        down, across = (t.down - 1, 1), (t.across - 1, 1)
+        return self.of(figure, [t.split * i * j for i in down for j in across])
+
+    def of(self, figure: Callable[[Array, Array], Array], tiles: Sequence[Array]) -> Array:
+        """Over so many tiles that are whole along M and N, along M, along N, and those that are the last along both."""
+        t = self.t
+        sizes = [(rows, columns) for rows in (t.bm, t.rows) for columns in (t.bn, t.columns)]
+        return sum(count * figure(*size) for count, size in zip(tiles, sizes, strict=True))
 
     def _mmads(self, rows: Array, columns: Array) -> Array:
         return self._steps(*(x["mmad"] for x in self._step(rows, columns)))

@@ -11,6 +11,8 @@ m: Mmad), per tile the store F, and x cycles from pipe to pipe:
     Mmad       first loads, all Mmads, F (also after every tile where L0C holds no second accumulator)
     MTE1       first load, all loads into L0, the last Mmad, F
     copies     a load waits for the reads of the one before into the same copy, `buffers` iterations ago
+    turns      where L0C holds no second accumulator nothing of a tile is multiplied before the one before is stored, and
+               then all its loads into L0 follow, but for the two that L0 holds already
 
 A load of what several cores read at the same moment takes as many times longer (`loads.py`). At the edges of the product
 tiles are cut, and so is what is multiplied: a chain takes the smallest of them, the mean over the cores all as they are
@@ -25,16 +27,17 @@ import numpy as np
 
 from ...simulator.precision.cube_math import resolve_matmul
 from ...simulator.products import Product
-from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
+from ...simulator.timing.engine.machine import port_rate, wire
 from ...simulator.timing.lowering.context import PathRates
 from ...simulator.timing.placement.layouts import FRACTAL
-from ..bounds.vector import LINE, memory_rate, missed, overheads_us
+from ..bounds.vector import LINE, VectorRates, VectorWork, last_part, memory_rate, missed, overheads_us
 from ..operator.layout import up
 from ..operator.tensors import Columns, Tensors, dtype_of, element_type
+from ..shared.casts import CAST_BLOCK
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
 from .multiplied import MultipliedCycles
-from .strips import Strips, kept_bytes, strips
+from .strips import Strips, kept_bytes, pieces, strips, tiles_of_longest
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
 Array = Any
@@ -97,7 +100,10 @@ class _Launch:
         held, other = kept_bytes(stays, comes, -(-t.k // t.split), t.bk, size)
         beside = np.maximum(1, (l1 - held) // other)
         fit = np.maximum(1, l1 // ((t.bm + t.bn) * t.bk * size))
-        return np.where(self.plain, np.clip(self.points["buffers"], 1, fit), beside)
+        # Each piece of the other operand has a place of its own; one that is alone as many as asked for.
+        steps = pieces(-(-t.k // t.split), t.bk)
+        places = np.where(steps > 1, steps, np.maximum(1, self.points["buffers"]))
+        return np.where(self.plain, np.clip(self.points["buffers"], 1, fit), np.minimum(beside, places))
 
     def _tiles(self, tensors: Tensors, size: int, written: int) -> Tiles:
         (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
@@ -117,9 +123,7 @@ class _Launch:
         found = late if self.product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles"
         p, x = self.parts, self.cross
         self.latency = self.product.number(found)
-        t = self.tiles
-        turned = np.where(t.columns > FRACTAL, t.rows, 0)
-        self.store = store_cycles(self.product, t.rows * t.columns * t.written, turned)
+        self.store = self._stored(self.tiles.rows, self.tiles.columns)
         # both operands are there, the first part is in L0
         self.first = self.latency + x + p["first_a"] + p["first_b"]
         self.after = self.first + x + np.maximum(p["rest"] + p["last_mmad"], p["mmad"]) + x + self.store
@@ -137,7 +141,30 @@ class _Launch:
         longest = np.where(self.plain, self.tiles.count * self.loads.mean, kept) / self.cores + after
         begun = self._begun() + self.first + self.cross
         multiplied = begun + self.cut.all_mmads / self.cores + self.cross + self.store
+        begun = held + np.where(self.keep_a, *self.loads.any_one[::-1]) + self.first + self.cross
+        multiplied = np.maximum(multiplied, np.where(self.plain, 0.0, self._turns(begun)))
         return np.maximum.reduce([most, longest, np.where(self.tiles.iterations > 0, multiplied, 0.0)])
+
+    def _turns(self, begun: Array) -> Array:
+        """Cycles of strips, in which each tile begins when the one before is stored. begun: before the first product of one.
+
+        A program of its own for each strip goes to any core, so that the average over all holds.
+        """
+        t, alone = self.tiles, self.points["schedule"] == "per_tile"
+        low, narrow = t.m % t.bm > 0, t.n % t.bn > 0
+        last = np.where(self.keep_a, (narrow, low), (low, narrow))
+        every = []
+        for one in tiles_of_longest(self.strips, t.split, self.cores, (last[0], last[1])):
+            of_both = np.where(self.keep_a, one, one[[0, 2, 1, 3]])
+            every.append(self.cut.turns(list(of_both), self._stored))
+        mean, longest = every
+        begins = np.where(alone, self.strips.count / self.cores, 1.0)
+        return begins * begun + np.maximum(mean, np.where(alone, 0.0, longest))
+
+    def _stored(self, rows: Array, columns: Array) -> Array:
+        """Cycles of the store of a tile of so many rows and columns."""
+        turned = np.where(columns > FRACTAL, rows, 0)
+        return store_cycles(self.product, rows * columns * self.tiles.written, turned)
 
     def _begun(self) -> Array:
         """Least cycles of the loads before the first product: of all that stays, and of a tile of each other operand."""
@@ -153,8 +180,10 @@ class _Launch:
     def _program(self, tiles: Array) -> Array:
         """Cycles of a program of so many tiles: the longest of the chains."""
         p, x, steps = self.parts, self.cross, tiles * self.tiles.iterations
-        alone = 2 * self.points["block_m"] * self.points["block_n"] * 4 > self.product.l0c_bytes
-        between = np.where(alone, 2 * x + self.store, 0.0)
+        large = 2 * self.points["block_m"] * self.points["block_n"] * 4 > self.product.l0c_bytes
+        alone = large | ~self.plain  # a strip has one place for its sums
+        turn = self.cut.turn(self.tiles.iterations, self.cut.whole, p)
+        between = np.where(alone, turn + 2 * x + self.store, self.cut.mmad)
         one_a, one_b = self.loads.any_one
         loads, again, begun = one_a + one_b, np.where(self.keep_a, one_b, one_a), self._begun()
         lap = np.where(self.plain, loads, again) + self.latency + x + p["reads"] + x
@@ -162,7 +191,7 @@ class _Launch:
         held = np.where(self.plain, 0.0, self.tiles.iterations * (loads - again))
         chains = (
             tiles * each + held + self.after,
-            begun + self.first + x + tiles * self.cut.mmad + (tiles - 1) * between + x + self.store,
+            begun + self.first + x + self.cut.mmad + (tiles - 1) * between + x + self.store,
             begun + self.latency + x + tiles * self.cut.mte1 + x + p["last_mmad"] + x + self.store,
             np.maximum(steps - 1, 0) // self.copies * lap + loads + self.after,
         )
@@ -193,23 +222,43 @@ class _Launch:
 
 def _others_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Casts before the product, and the sum of the parts after it."""
-    _, size, _ = operands(tensors, product, mode)
-    split, elements = points["split_k"], tensors["a"].shape[0] * tensors["b"].shape[-1]
-    flight = product.number("path.gm_to_ub.fixed_cycles") + product.number("path.ub_to_gm.fixed_cycles")
-    vectors = product.vector_cores
-    columns = min(SUM_COLUMNS, up(-(-elements // vectors), REPEAT))
-    touched = 1.0 if elements * 4 % LINE == 0 and columns * 4 % LINE == 0 else SHARED * columns * 4 / LINE
-    moved = split * min(1.0, touched) * 4 * elements
-    cycles = missed(moved, product) / memory_rate(product) + flight
-    summing = cycles / product.us_to_cycles(1.0) + launch_overhead_us(product)
-    casts = 0.0
+    _, size, written = operands(tensors, product, mode)
+    elements, copies = tensors["a"].shape[0] * tensors["b"].shape[-1], points["buffers"]
+    columns = min(SUM_COLUMNS, up(-(-elements // product.vector_cores), REPEAT))
+    summing = _flat_us(product, elements, columns, points["split_k"] * 4, written, copies)
+    casts = np.zeros(np.shape(copies))
     for n in ("a", "b"):
         x = tensors[n]
         if dtype_of(x).itemsize != size:
-            least = missed(x.size * dtype_of(x).itemsize * SHARED, product)
-            cycles_read = float(least) / memory_rate(product) + flight
-            casts += cycles_read / product.us_to_cycles(1.0) + launch_overhead_us(product)
-    return np.where(split > 1, summing, 0.0) + casts
+            block = min(CAST_BLOCK, up(x.size, FRACTAL))
+            casts = casts + _flat_us(product, x.size, block, dtype_of(x).itemsize, size, copies)
+    return np.where(points["split_k"] > 1, summing, 0.0) + casts
+
+
+def _flat_us(
+    product: Product, elements: int, block: int, read: Array, written: int, copies: Array
+) -> np.ndarray:
+    """Least time in us of a launch in which all Vector cores take blocks of so many elements in turn.
+
+    read, written: bytes that come and go for an element. copies: of a block in UB.
+    """
+    m, chunks = VectorRates(product), -(-elements // block)
+    cores, last = min(product.vector_cores, chunks), last_part(elements, block)
+    most, none = -(-chunks // cores), np.zeros(np.shape(copies))
+    work = VectorWork(
+        iterations=most,
+        loads=read * (block if most > 1 else last) + none,
+        per_iteration=1,
+        loaded=read * elements / cores + none,
+        stored=written * elements / cores + none,
+        repeats=none,
+        smallest=last * written,
+        copies=np.maximum(1, copies),
+    )
+    cycles = np.maximum(m.cycles(work), elements * (read + written) / product.l2_bytes_per_cycle)
+    whole = elements * 4 % LINE == 0 and block * 4 % LINE == 0
+    touched = 1.0 if whole else min(1.0, SHARED * block * 4 / LINE)
+    return m.us(cycles, elements * read * touched, cores)
 
 
 def store_cycles(product: Product, size: Array, rows: Array = 0.0) -> Array:

@@ -9,6 +9,7 @@ read the same tile of the other operand at the same moment.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ... import simulator as sim
 from ...simulator import language as tl
 
 MOST_PIECES = 16  # of what stays: each is an instruction of the kernel
+MOST_STRIPS = 1 << 14  # of a product whose rounds are looked at one by one
 Array = Any  # an int, or an array of them
 
 
@@ -112,6 +114,40 @@ def strips(
     wide = -(-along // best)
     stretches = -(-along // wide)  # without empty ones
     return Strips(lines, along, stretches, wide, lines * stretches * parts)
+
+
+def tiles_of_longest(cut: Strips, parts: Array, cores: Array, last: tuple[Array, Array]) -> np.ndarray:
+    """(2, 4, points): tiles of a core, on average over all, and of the programs with most strips at least; of which line
+    and tile are whole, only the line is, only the tile is, neither is.
+
+    last: whether the last tile along a strip, and the last line, is smaller.
+    """
+    points = np.stack(np.broadcast_arrays(*cut[:4], parts, cores, *last), axis=1)
+    different, place = np.unique(points, axis=0, return_inverse=True)
+    found = np.array([_tiles_of_longest(*map(int, row)) for row in different])[place.ravel()]
+    return np.moveaxis(found, 0, -1)
+
+
+@lru_cache(maxsize=1 << 14)
+def _tiles_of_longest(
+    lines: int, along: int, stretches: int, wide: int, parts: int, cores: int, cut_tile: int, cut_line: int
+) -> np.ndarray:
+    """Programs are timed as those of their kind are on average: what all have in a round, or those with most rounds."""
+    mean = np.outer((lines - cut_line, cut_line), (along - cut_tile, cut_tile)).ravel() * parts / cores
+    count = lines * stretches * parts
+    if count > MOST_STRIPS:
+        return np.stack([mean, 0 * mean])
+    item = np.arange(count)
+    line, first = item % lines, item // lines % stretches * wide
+    low, tiles = cut_line * (line == lines - 1), np.minimum(wide, along - first)
+    short = cut_tile * (first + tiles == along)
+    each = np.stack([(1 - low) * (tiles - short), (1 - low) * short, low * (tiles - short), low * short])
+    rounds, many = -(-count // cores), count - (-(-count // cores) - 1) * cores
+    long = sum(
+        np.minimum(x.mean(axis=1), x[:, :many].mean(axis=1))
+        for x in (each[:, k * cores : (k + 1) * cores] for k in range(rounds))
+    )
+    return np.stack([mean, long])
 
 
 def pieces(part: Array, depth: Array) -> Array:

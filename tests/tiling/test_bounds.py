@@ -131,6 +131,44 @@ def test_matmul_bound_counts_what_is_multiplied_of_cut_tiles(sizes, depth, keep)
 
 
 @given(st.data())
+def test_matmul_strips_drawn(data):
+    """Strips in several rounds on few cores, lines and tiles cut: programs are timed as those of their kind on average."""
+    size = st.integers(20, 400)
+    sizes = {n: data.draw(size, n) for n in "mnk"}
+    given = {"keep": data.draw(st.sampled_from("ab")), "cores": data.draw(st.integers(1, 6))}
+    given |= {"block_m": (16, 48, 96), "block_n": (16, 48, 96)}
+    product = data.draw(st.sampled_from(("ascend910b3", "ascend910a")))
+    points, problem = points_of("matmul", sizes, product, "float16", given=given)
+    legal, _ = points.space.legal()
+    if len(legal):
+        check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(2)]])
+
+
+def test_no_bound_hides_the_best_of_kept_operands_and_split_sums():
+    """Every point that the rules leave is timed: none is faster than what is proved, nor below its bound."""
+    sizes = {"m": 150, "n": 208, "k": 1024}
+    few = {"block_m": (32, 96), "block_n": 64, "block_k": (128, 256), "group": 1, "cores": 4}
+    points, problem = points_of("matmul", sizes, "ascend910b3", "float16", given=few)
+    legal, _ = points.space.legal()
+    check(points, problem, legal)
+    every = [points.space.point(int(n)) for n in legal]
+    assert {(p["keep"], p["split_k"]) for p in every} >= {(x, s) for x in ("none", "a", "b") for s in (1, 2)}
+    found = explore("matmul", case=sizes, dtype="float16", space=few)
+    assert found.optimal
+    assert len(found.ranked) < len(every)
+    assert found.best.evaluation.time_us == min(problem.evaluate(p).time_us for p in every)
+
+
+def test_matmul_bound_knows_that_parts_of_a_sum_come_from_l2():
+    """What memory does not give passes through L2 and ports all the same: the sum of two parts takes most of the time."""
+    one = {"block_m": 128, "block_n": 256, "block_k": 128, "split_k": 2, "group": 1, "keep": "none"}
+    points, problem = points_of(
+        "matmul", {"m": 512, "n": 1024, "k": 1024}, "ascend910b3", "float16", given=one
+    )
+    assert max(check(points, problem, points.space.legal()[0])) < 1.35
+
+
+@given(st.data())
 def test_matmul_drawn(data):
     size = st.integers(1, 300)
     sizes = {"m": data.draw(size), "n": data.draw(size), "k": data.draw(st.integers(1, 1500))}

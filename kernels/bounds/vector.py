@@ -144,7 +144,7 @@ def outputs_us(op_outputs: Mapping[str, Any], tensors: Tensors, product: Product
     per_us = product.us_to_cycles(1.0)
     cores = np.arange(1, most + 1)
     launch = overheads_us(product, cores)
-    writing = np.maximum(size / product.l2_bytes_per_cycle, size / (cores * rate)) / per_us
+    writing = np.maximum(size / product.l2_mixed_bytes_per_cycle, size / (cores * rate)) / per_us
     return float((launch + writing).min())
 
 

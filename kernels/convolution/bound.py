@@ -238,7 +238,7 @@ class Bounds:
                 begin - first + busy[1] + self.machine.cross_pipe_cycles + end + tail,
                 np.maximum(moved / self.rate, started) / cores + begin + end + tail,
                 laps.max(axis=1) / copies - longest,
-                moved / self.product.l2_bytes_per_cycle,
+                moved / self.product.l2_mixed_bytes_per_cycle,
             ]
         )
         return np.asarray(cycles / self.product.us_to_cycles(1.0) + overheads_us(self.product, cores))

@@ -205,7 +205,7 @@ class _Launch:
         touched_a, touched_b = _touched(t.bk * t.size, t.k * t.size), _touched(t.bn * t.size, t.n * t.size)
         once = (t.m * touched_a + t.n * touched_b) * t.k * t.size
         return (
-            (loaded + stored) / product.l2_bytes_per_cycle,
+            (loaded + stored) / product.l2_mixed_bytes_per_cycle,
             loaded / product.l2_bytes_per_cycle + self.tail,
             missed(once, product) / memory_rate(product) + self.tail,
             loaded / self.cores / self.rate + self.tail,

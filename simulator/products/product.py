@@ -146,6 +146,13 @@ class Product:
         """L2 bandwidth of the die, bytes per AI Core cycle, all cores together."""
         return self.number("l2.bandwidth_tb_per_s") * 1e6 / self.aicore_mhz
 
+    @cached_property
+    def l2_mixed_bytes_per_cycle(self) -> float:
+        """L2 bandwidth for reads and writes together, bytes per AI Core cycle; at least that of one of them."""
+        mixed = "l2.mixed_bandwidth_tb_per_s"
+        both = self.number(mixed) * 1e6 / self.aicore_mhz if self.has(mixed) else 0.0
+        return max(both, self.l2_bytes_per_cycle)
+
     # ---- identity ----
 
     @cached_property

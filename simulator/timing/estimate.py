@@ -30,7 +30,7 @@ from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
 from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
-from .engine.machine import Wiring, cold_code_us, launch_overhead_us, wire, with_memory_rate
+from .engine.machine import Wiring, cold_code_us, launch_overhead_us, wire, with_l2_rate, with_memory_rate
 from .fitting import require_places
 from .lowering.context import LoweringPlan
 from .lowering.flags import check_barrier
@@ -42,7 +42,7 @@ from .lowering.shared_iterations import shares_iterations
 from .lowering.warnings import buffer_messages, grid_messages, padded_products, padded_rows
 from .placement.memory_spaces import UB
 from .placement.strides import one_by_one
-from .results.bounds import bounds_us
+from .results.bounds import bounds_us, written_share
 from .results.error_model import with_interval
 from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
 from .results.occupancy import Points, occupancy
@@ -174,6 +174,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     padded_products(plan)
     product, details, limit = call.device.product, call.device.details, call.device.timeline
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share, touch.memory_part)
+    machine = with_l2_rate(machine, product, written_share(machine, groups))
     wiring = replace(plan.wiring, machine=machine)
     code = code_of(groups)
     result = simulate(machine, groups, limit, details, code=code)

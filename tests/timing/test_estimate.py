@@ -369,3 +369,21 @@ def test_rows_of_one_block_are_turned_into_fractals_one_by_one(dtype):
         ]  # fmt: skip
     each = P.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
     assert busy[1] - busy[0] == pytest.approx(128 * each, rel=0.01)
+
+
+def test_reads_and_writes_together_pass_l2_faster_than_reads_alone():
+    """Half of what a copy moves are writes: L2 gives it what it gives mixed traffic, and reads what it gives reads."""
+    x, iterations = sim.shape(48 * 16 * 8192, "float16"), 16
+    with sim.device("ascend910b1", values=False, l2="warm"):
+        copied = kernels.copy_iterations.time((48,), x, x, iterations, BLOCK=8192).launches[0]
+        read = kernels.read_only.time((48,), x, sim.shape(48 * 8192, "float32"), x.size, BLOCK=8192).launches[
+            0
+        ]
+    product = sim.load_product("ascend910b1")
+    assert product.l2_mixed_bytes_per_cycle > product.l2_bytes_per_cycle
+    for launch, rate, near in (
+        (copied, product.l2_mixed_bytes_per_cycle, 1e-9),
+        (read, product.l2_bytes_per_cycle, 0.15),  # its one store is a write, too
+    ):
+        bound = launch.resources["L2"] / rate / product.us_to_cycles(1.0)
+        assert bound * (1 - near) <= launch.bounds["L2"] <= bound * (1 + 1e-9)

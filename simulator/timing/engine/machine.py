@@ -19,6 +19,7 @@ HBM, L2 = 0, 1
 CUBE_UNIT, FIRST_VECTOR_UNIT, SECOND_VECTOR_UNIT = "AIC", "AIV", "AIV1"
 # Channels of the paths to and from global memory: from or to HBM, and where L2 has the bytes. `_channels` makes them.
 CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
+WRITES = (2, 5, 6, 7, 10, 11)  # out of the cores
 # In their place where two Vector cores do the same: each moves half of a tile; each loads a whole one, the second from L2.
 HALVES, WHOLE = {0: 8, 1: 9, 2: 10, 6: 11}, {0: 12, 1: 9}
 
@@ -238,6 +239,16 @@ def cores_each(product: Product, units: Collection[str]) -> int:
     return 1 if len(units) == 1 else product.aiv_per_aic + (CUBE_UNIT in units)
 
 
+def with_l2_rate(machine: Machine, product: Product, write_share: float) -> Machine:
+    """The machine with the rate of L2 for a launch of which this part of its traffic is writes.
+
+    Reads and writes have ways of their own, each with the rate of reads alone; together they reach that of mixed traffic.
+    """
+    alone = product.l2_bytes_per_cycle / max(write_share, 1.0 - write_share)
+    l2 = replace(machine.resources[L2], bytes_per_cycle=min(alone, product.l2_mixed_bytes_per_cycle))
+    return replace(machine, resources=(*machine.resources[:L2], l2, *machine.resources[L2 + 1 :]))
+
+
 def start_cycles(product: Product) -> float:
     """Cycles between the starts of two cores, AIC or AIV: those of all Vector cores lie between those of one and all."""
     one, most = (product.number(f"launch.{n}_overhead_us") for n in ("single_core", "all_cores"))
@@ -253,8 +264,8 @@ def cold_code_us(product: Product, cores: int, mixed: bool) -> float:
     find no work to do; the part of the first is in the head, which was fitted on kernels of one block after others.
     mixed: Cube and Vector work, which is two programs.
     """
-    fetched = (cores - 1) * product.number("launch.cold_code_us_per_core")
-    return fetched + (product.number("launch.cold_mixed_code_us") if mixed else 0.0)
+    fetched, both = (cores - 1) * product.number("launch.cold_code_us_per_core"), "launch.cold_mixed_code_us"
+    return fetched + (product.number(both) if mixed and product.has(both) else 0.0)
 
 
 def launch_overhead_us(product: Product) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..engine.engine import Machine, ProgramGroup, Trace
-from ..engine.machine import Wiring
+from ..engine.machine import WRITES, Wiring
 from . import _work as _work
 
 
@@ -27,6 +27,18 @@ def pipe_work(machine: Machine, group: ProgramGroup) -> np.ndarray:
     out = np.zeros((len(machine.pipes), len(group.programs)))
     add_work(group.trace, group.trace.pipe, rates[np.maximum(group.trace.channel, -1)], True, out)
     return out
+
+
+def written_share(machine: Machine, groups: Sequence[ProgramGroup]) -> float:
+    """Which part of the bytes that cores move are writes; half of them if there are none."""
+    way = np.array([int(c in WRITES) for c in range(len(machine.channels))] + [-1])
+    moved = np.zeros(2)
+    for group in groups:
+        of_group = np.zeros((2, len(group.programs)))
+        place = way[np.maximum(group.trace.channel, -1)]
+        add_work(group.trace, place, np.ones(len(place)), False, of_group)
+        moved += of_group.sum(axis=1)
+    return float(moved[1] / moved.sum()) if moved.any() else 0.5
 
 
 def bounds_us(

@@ -273,7 +273,7 @@ class LoweringContext(Interpreter):
         )
         what.update(self.least_in(op, rates, pointer, mask, moved, many))
         target = self.target_of(op, pipe, channels, access, share)
-        late = self.plan.late_from_memory if pipe == self.plan.wiring.mte2 else 0.0
+        late = self.plan.late_from_memory
         self.add(pipe, op.loc, channel=target, amount=moved.amount, half=moved.half, late=late, **what)
         return bursts, elements
 

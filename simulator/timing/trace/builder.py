@@ -13,7 +13,7 @@ import numpy as np
 
 from ..costs.l2_cache import FirstTouch, Ticket
 from ..engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING, Trace
-from .pieces import Piece, pieces
+from .pieces import Piece, pieces, waiting
 from .repeats import Repeats
 from .rotating import Rotating
 from .staged import staged
@@ -177,13 +177,23 @@ class TraceBuilder:
                     out.append(self.repeats.loop(x.trip_count, tuple(inner), gains))
                 continue
             if x.access is not None:
-                x = x._replace(share=shares[id(x.access)])
+                share = shares[id(x.access)]
+                x = x._replace(share=share, waits=self._waits(x, share, lanes))
             elif self.pair is None and x.same_in_all:
                 out.append(self._same(x, lanes.active))
                 continue
             for piece in pieces(x, lanes.size):
                 out += self._put(x, piece, lanes, nest)
         return out
+
+    def _waits(self, x: Instruction, share: np.ndarray, lanes: RecordLanes) -> np.ndarray | None:
+        """Lanes that find in L2 what another core of their wave loads from memory at that moment; None for none of them."""
+        assert x.access is not None
+        same = x.slow is None and not x.late  # for those that wait and those that do not
+        if x.access.write or same or lanes.each > 1 or share.size < lanes.size or lanes.size == 1:
+            return None
+        waves = lanes.numbers(self.numbers) // (self.touch.cores or len(self.numbers))
+        return waiting(share, x.access.region.starts, waves)
 
     def _staged(self, x: Loop, lanes: RecordLanes, shares: dict[int, np.ndarray], nest: Nest) -> list[int]:
         """A loop whose stages run `ahead` iterations each: loops of stages, in a loop; and for the iterations left over."""

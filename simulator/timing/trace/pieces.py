@@ -51,7 +51,8 @@ def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     Each lane has one record that writes, the last of those that it does: a reader of the tile waits for that, and the new
     part only clobbers the tile. In a mixed transfer the latency of the rest covers that of the new part, and each has its
     share of the least cycles. The rest is a record of its own beside whole transfers from L2, so that neither is averaged
-    with the other; it comes after them: to a lane that skips what writes a tile, the record before wrote it.
+    with the other; it comes after them: to a lane that skips what writes a tile, the record before wrote it. Lanes that
+    wait for what another one loads take as long as that one, out of L2.
     """
     assert x.share is not None
     assert x.path is not None
@@ -73,9 +74,13 @@ def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     if whole.any():
         part = _part(slow, amount, share, whole)
         new = Piece(*part, x.latency + x.late, memory, line, x.writes, x.clobbers)
-    found = [_part(occupancy, amount, 1.0 - share, lanes) for lanes in (none, mixed) if lanes.any()]
-    for part, other in zip(found, (new, None), strict=False):
-        yield Piece(*part, x.latency, l2, rest, x.writes, x.clobbers, other)
+    waits = none & np.reshape(x.waits, none.shape) if x.waits is not None else np.zeros_like(none)
+    kinds = (none & ~waits, occupancy, 0.0), (waits, slow, x.late), (mixed, occupancy, 0.0)
+    for has, least, late in kinds:
+        if has.any():
+            part = _part(least, amount, 1.0 - share, has)
+            yield Piece(*part, x.latency + late, l2, rest, x.writes, x.clobbers, new)
+            new = None
 
 
 def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> tuple[Any, Any]:
@@ -91,6 +96,30 @@ def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> t
     first = mean[count > 0][0]
     mean = np.where(count == 0, first, mean)  # nobody has these: any number
     return occupancy * (first if (mean == first).all() else mean), moved
+
+
+def waiting(share: np.ndarray, starts: np.ndarray, waves: np.ndarray) -> np.ndarray | None:
+    """Lanes [iterations, lanes] that find in L2 what another one of their wave loads from memory in the same iteration.
+
+    share: part of each load that memory gives; starts: where it begins; waves: of each lane. None if none waits.
+    """
+    rows = share.reshape(-1, len(waves))
+    some = np.flatnonzero((rows == 1.0).any(axis=1) & (rows == 0.0).any(axis=1))
+    if not len(some):
+        return None
+    start, wave = starts.reshape(rows.shape)[some], np.broadcast_to(waves, (len(some), len(waves)))
+    order = np.lexsort((start, wave), axis=-1)
+    start, wave, part = (np.take_along_axis(x, order, -1) for x in (start, wave, rows[some]))
+    begins = np.ones(part.shape, bool)
+    begins[:, 1:] = (start[:, 1:] != start[:, :-1]) | (wave[:, 1:] != wave[:, :-1])
+    most = np.maximum.reduceat(part.ravel(), np.flatnonzero(begins))
+    held = (most[np.cumsum(begins) - 1].reshape(part.shape) == 1.0) & (part == 0.0)
+    if not held.any():
+        return None
+    out, found = np.zeros(rows.shape, bool), np.empty(part.shape, bool)
+    np.put_along_axis(found, order, held, -1)
+    out[some] = found
+    return out
 
 
 def averages(x: Any, lanes: int) -> Any:

@@ -18,7 +18,7 @@ from ...interpreter.tensors import Tensor
 Slots = tuple[int, ...]
 FIRST, SECOND, BOTH = (0,), (1,), (0, 1)  # Vector cores of a program
 # What an instruction may have a number a lane of.
-_OF_LANES = ("occupancy", "amount", "share", "partial", "slow")
+_OF_LANES = ("occupancy", "amount", "share", "partial", "slow", "waits")
 
 
 class GlobalAccess(NamedTuple):
@@ -41,10 +41,10 @@ class Instruction(NamedTuple):
     """A record of a program, or of each iteration of a loop.
 
     occupancy, amount, slow: one number, or one for each lane. slow: occupancy of a load from memory; None where it is that
-    of a load from L2. late: cycles that a load from memory is usable later than one from L2. partial: lanes that have it,
-    None for all. access: where a transfer reads or writes. share: which part of a load comes from memory (of a store:
-    whether it goes at memory's pace). cores: the Vector cores that have it, where a program has two. stage: of the loop's
-    body that it belongs to, where these run apart.
+    of a load from L2. late: cycles that a load from memory is usable later than one from L2. waits: lanes whose bytes
+    another core loads from memory at that moment. partial: lanes that have it, None for all. access: where a transfer reads
+    or writes. share: which part of a load comes from memory (of a store: whether it goes at memory's pace). cores: the
+    Vector cores that have it, where a program has two. stage: of the loop's body that it belongs to, where these run apart.
     """
 
     pipe: int
@@ -65,6 +65,7 @@ class Instruction(NamedTuple):
     cores: Slots = FIRST
     stage: int = 0
     late: float = 0.0
+    waits: np.ndarray | None = None
 
     @property
     def same_in_all(self) -> bool:

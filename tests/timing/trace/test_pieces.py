@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.timing.trace.pieces import Piece, averages, pieces
+from ascendtile.simulator.timing.trace.pieces import Piece, averages, pieces, waiting
 from ascendtile.simulator.timing.trace.tree import Instruction, Path
 
 MEMORY, L2 = 0, 1
@@ -25,16 +25,24 @@ def transfers(draw: st.DrawFn) -> tuple[int, Instruction]:
     occupancy = np.array(draw(st.lists(st.sampled_from([8.0, 20.0]), min_size=size, max_size=size)))
     slow = draw(st.sampled_from([None, 32.0]))
     writes, clobbers = draw(st.sampled_from([((3,), ()), ((), (4,)), ((3,), (4,))]))
-    one = draw(st.booleans())
+    one, late = draw(st.booleans()), draw(st.sampled_from([0.0, 12.0]))
+    waits = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size))) & (share == 0.0)
     return lanes, Instruction(
         2, 0, 16.0 if one else occupancy, 9.0, amount=40 if one else amount, path=PATH, share=share, slow=slow,
-        writes=writes, clobbers=clobbers,
+        writes=writes, clobbers=clobbers, late=late, waits=draw(st.sampled_from([None, waits])),
     )  # fmt: skip
 
 
 def every_piece(x: Instruction, lanes: int) -> list[Piece]:
     """Each followed by the one that lanes execute in its place."""
     return [part for p in pieces(x, lanes) for part in (p, p.other) if part is not None]
+
+
+def from_memory(x: Instruction, lanes: int) -> np.ndarray:
+    """[iterations, lanes] that take as long as memory does: it gives all, to them or to a lane that they wait for."""
+    waits = np.zeros(x.share.size, bool) if x.waits is None else x.waits  # type: ignore[union-attr]
+    found: np.ndarray = ((x.share == 1.0) | waits).reshape(-1, lanes)
+    return found
 
 
 def wide(x: object, lanes: int, iterations: int) -> np.ndarray:
@@ -69,13 +77,16 @@ def test_each_lane_waits_for_one_latency_and_writes_once_at_the_end(given: tuple
         own = (x.writes, x.clobbers) if at_the_end.any() else ((), x.writes + x.clobbers)
         assert (p.writes, p.clobbers) == own
     latency = sum(np.where(mine, p.latency, 0.0) for p, mine in zip(parts, does, strict=True))
-    assert (latency == x.latency).all()
+    assert (latency == x.latency + x.late * from_memory(x, lanes)).all()
     assert [p.line for p in parts] == [PATH.lines[p.channel] for p in parts]
 
 
 @given(transfers())
 def test_least_cycles_are_shared_as_the_bytes_are(given: tuple[int, Instruction]) -> None:
-    """In an iteration whose lanes have one share, memory's part at memory's pace and the rest at that of L2."""
+    """In an iteration whose lanes have one share, memory's part at memory's pace and the rest at that of L2.
+
+    A lane that waits for another one's load does so at memory's pace, too.
+    """
     lanes, x = given
     share = x.share.reshape(-1, lanes)  # type: ignore[union-attr]
     fast = np.broadcast_to(averages(x.occupancy, lanes), len(share))
@@ -84,8 +95,10 @@ def test_least_cycles_are_shared_as_the_bytes_are(given: tuple[int, Instruction]
     for p in every_piece(x, lanes):
         does = (wide(p.amount, lanes, len(share)) >= 0).all(axis=1)
         found += np.where(does, p.occupancy, 0.0)
-    alike = (share == share[:, :1]).all(axis=1)
-    expected = share[:, 0] * slow + (1.0 - share[:, 0]) * fast
+    waits = from_memory(x, lanes) & (share == 0.0)
+    alike = (share == share[:, :1]).all(axis=1) & (waits == waits[:, :1]).all(axis=1)
+    part = np.where(waits[:, 0], 1.0, share[:, 0])
+    expected = part * slow + (1.0 - part) * fast
     np.testing.assert_allclose(found[alike], expected[alike])
 
 
@@ -99,6 +112,23 @@ def test_lanes_that_l2_serves_alike_take_the_same_beside_any_others(given: tuple
     for p in every_piece(x, lanes):
         found += np.where(wide(p.amount, *share.shape[::-1]) >= 0, wide(p.occupancy, *share.shape[::-1]), 0.0)
     np.testing.assert_allclose(found, 16.0)
+
+
+@given(lanes_and_iterations, st.integers(1, 3), st.data())
+def test_lanes_wait_for_what_another_one_of_their_wave_loads_from_memory(
+    size: tuple[int, int], cores: int, data: st.DataObject
+) -> None:
+    lanes, iterations = size
+    count = lanes * iterations
+    shares = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=count, max_size=count)
+    share = np.array(data.draw(shares))
+    starts = np.array(data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)))
+    found = waiting(share, starts, np.arange(lanes) // cores)
+    for at in np.ndindex(iterations, lanes):
+        same = [(at[0] * lanes + k) for k in range(lanes) if k // cores == at[1] // cores]
+        mine = at[0] * lanes + at[1]
+        leader = any(share[k] == 1.0 and starts[k] == starts[mine] for k in same)
+        assert (found is not None and bool(found[at])) == (share[mine] == 0.0 and leader)
 
 
 @given(lanes_and_iterations, st.data())

@@ -152,6 +152,25 @@ def test_cores_that_read_the_same_addresses_share_what_one_part_of_l2_serves():
     assert times[1] < 0.6 * times[0]
 
 
+@sim.jit
+def read_rows(x_ptr, pitch, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    row, column = tl.arange(0, ROWS), tl.arange(0, WIDE)
+    tl.load(x_ptr + row[:, None] * pitch + column[None, :])
+
+
+@pytest.mark.parametrize("cores", [2, 4, 8, 12, 16, 48])
+def test_two_limits_of_rows_that_cores_share_are_each_a_bound_and_both_together_take_somewhat_longer(cores):
+    rows, wide = 128, 64
+    with sim.device("ascend910b1", l2="warm"):
+        run = read_rows.time((cores,), sim.shape(rows * 256, "float16"), 256, ROWS=rows, WIDE=wide)
+    own, one = rows * P.number("path.gm_to_ub.row_cycles"), P.number("l2.same_address_row_cycles")
+    served = cores * rows * (one + 2 * wide / P.number("l2.same_address_bytes_per_cycle"))
+    found = run.launches[0].pipes["AIV.MTE2"].busy_cycles
+    assert max(own, served) < found <= 1.2 * max(own, served)
+    if max(own, served) > 3 * min(own, served):
+        assert found == pytest.approx(max(own, served), rel=0.01)
+
+
 @given(st.integers(8, 40), st.data(), st.sampled_from((1, 2, 4, 8, 32)), st.integers(1, 4))
 def test_rows_that_go_on_where_the_last_one_ends_are_one_run(count, data, row, planes):
     """A tile of blocks of channels has rows of 32 bytes: four of them are one line, not four."""

@@ -47,9 +47,9 @@ def traffic(
                 if shape[k] == 1:
                     continue
                 one = magnitude(strides[sp, k])
-                if not plain >> k & 1 or one != 1:
-                    bits |= one * itemsize
                 going = going and plain >> k & 1 and one == width
+                if not (going and whole):  # bursts that begin so far from each other
+                    bits |= one * itemsize
                 if going:
                     run = run * count if whole else run
                     whole = whole and count == shape[k]

@@ -26,18 +26,16 @@ def by_hand(base, strides, shape, lows, highs):
     sides = [range(max(lo, 0), min(hi, n)) for lo, hi, n in zip(lows, highs, shape, strict=True)]
     elements = int(np.prod([len(s) for s in sides]))
     run, width = 1, 1
-    for stride, n, side in reversed(list(zip(strides, shape, sides, strict=True))):
-        if n == 1:
-            continue
-        if abs(stride) != width:
-            break
+    axes = [x for x in zip(strides, shape, sides, strict=True) if x[1] > 1]
+    while axes and abs(axes[-1][0]) == width:
+        _, n, side = axes.pop()
         run *= len(side)
         if len(side) < n:
             break
         width *= n
     bursts = elements // run if run else 0
-    steps = [s for s, n in zip(strides, shape, strict=True) if n > 1 and abs(s) != 1]
-    grain = min([LINE, *(abs(x) * ITEM & -(abs(x) * ITEM) for x in (base, *steps) if x)])
+    apart = [stride for stride, *_ in axes]  # bursts begin so far from each other
+    grain = min([LINE, *(abs(x) * ITEM & -(abs(x) * ITEM) for x in (base, *apart) if x)])
     run = max(run, 1)
     weight = max(1.0, (1 + (run * ITEM - grain) / LINE) / max(1.0, run * ITEM / LINE))
     alone = grain >= REQUEST and bursts <= 1

@@ -103,18 +103,33 @@ def shared_out(
 
 
 @sim.jit
+def place_in_groups(t, lines, along, GROUP, BACK: tl.constexpr):
+    """Line and place of tile t: groups of GROUP lines, place by place; BACK: every second group from the last place on."""
+    group, inside = t // (GROUP * along), t % (GROUP * along)
+    height = min(lines - group * GROUP, GROUP)
+    place = inside // height
+    if BACK:
+        place += group % 2 * (along - 1 - 2 * place)
+    return group * GROUP + inside % height, place
+
+
+@sim.jit
 def dealt_out(
-    a_ptr, b_ptr, c_ptr, s_ptr, M, N, K, PART, ACROSS,
+    a_ptr, b_ptr, c_ptr, s_ptr, M, N, K, PART, GROUP,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, HOW: tl.constexpr,
+    BY_ROWS: tl.constexpr = True, BACK: tl.constexpr = False,
 ):  # fmt: skip
-    """Tiles are dealt to the cores in turn, in groups of ACROSS tile rows, column by column; those of each PART of the sum
-    after those of the one before, into a place of their own unless they are added up in memory."""
+    """Tiles are dealt to the cores in turn, in groups of GROUP tile rows (BY_ROWS) or tile columns (see `place_in_groups`);
+    those of each PART of the sum after those of the one before, into a place of their own unless they are added up in
+    memory."""
     down, wide = tl.cdiv(M, BM), tl.cdiv(N, BN)
     for item in range(tl.program_id(0), down * wide * tl.cdiv(K, PART), tl.num_programs(0)):
         part, t = item // (down * wide), item % (down * wide)
-        first = t // (ACROSS * wide) * ACROSS
-        height = min(down - first, ACROSS)
-        top, left = (first + t % (ACROSS * wide) % height) * BM, t % (ACROSS * wide) // height * BN
+        if BY_ROWS:
+            row, column = place_in_groups(t, down, wide, GROUP, BACK)
+        else:
+            column, row = place_in_groups(t, wide, down, GROUP, BACK)
+        top, left = row * BM, column * BN
         start = part * PART
         c = c_ptr if HOW[4] == ADDED else c_ptr + part * M * N
         stop = min(start + PART, K)

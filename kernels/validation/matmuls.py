@@ -139,8 +139,21 @@ class RowProduct:
             across, single = self.s.numbers("split", 2)[1], self.s.numbers("single", 2)
             run = kernels.shared_out.time((self.cores,), *given, *single, across, **named)
         else:
-            run = kernels.dealt_out.time((self.cores,), *given, part, self.s.number("group", 3), **named)
+            group, how = self._groups()
+            run = kernels.dealt_out.time((self.cores,), *given, part, group, **named, **how)
         return run
+
+    def _groups(self) -> tuple[int, dict[str, bool]]:
+        """Tile rows or columns of a group, and which of them: swizzle=OFFSETxDIRECTION as CATLASS names them (direction 0
+        for rows, 1 for columns; every second group comes back), or group= for rows."""
+        if not self.s.text("swizzle"):
+            return self.s.number("group", 3), {}
+        group, direction = self.s.numbers("swizzle", 2)
+        if not group or direction > 1:
+            raise UsageError(
+                f"{self.row.id}: swizzle={group}x{direction} is not an offset of 1 or more and 0 or 1"
+            )
+        return group, {"BY_ROWS": direction == 0, "BACK": True}
 
     def time(self, way: Way, run: Run) -> float:
         """In us: with the Vector cores that start, too, and what they add up after a barrier, in the same task."""
@@ -173,7 +186,7 @@ class RowProduct:
 
 @predicts("matmul", "quant_matmul")
 def _matmul(row: Row) -> Prediction:
-    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group; a, b: T (transposed), NZ (in
+    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group, or swizzle; a, b: T (transposed), NZ (in
     fractals) or NZT (the transposed matrix in fractals); keep=a or b: that operand stays in L1 over several tiles; parts: of
     the sum, which Vector cores add up, or memory with sums=atomic; aiv: Vector cores that start beside each Cube core though
     they have no work on the tiles (they ask for products, or return at once); part: see below.

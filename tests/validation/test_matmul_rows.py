@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
 from ascendtile.kernels.validation import matmul_kernels as kernels
 from ascendtile.kernels.validation import predict, read_tables
 from ascendtile.kernels.validation.matmuls import USUAL, RowProduct, Way
@@ -62,8 +64,39 @@ def test_kernels_of_the_table_multiply(layout, keep):
         if keep:
             kernels.kept_in_l1[(2,)](*given_, k, 2, **named, PIECES=3, KEEP_A=keep == "a", **s)
         else:
-            kernels.dealt_out[(2,)](*given_, k, 2, **named)
+            kernels.dealt_out[(2,)](*given_, k, 2, **named, BY_ROWS=layout == "", BACK=layout != " b=T")
     np.testing.assert_array_equal(out, np.float32(a) @ np.float32(b))
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5))
+def test_tiles_in_groups_are_each_met_once_and_those_that_follow_each_other_are_near(lines, along, group):
+    """Those in groups that come back are in neighbouring places; without it a group begins at the first place again."""
+    for back in (False, True):
+        met = np.zeros((lines * along, 2), np.int32)
+        numbered[(1,)](met, lines, along, group, BACK=back)
+        assert sorted(map(tuple, met)) == list(np.ndindex(lines, along))
+        for one, other in pairwise(met):
+            assert abs(one - other)[1] <= 1 or (not back and other[1] == 0)
+            assert one[0] // group == other[0] // group or one[1] in (0, along - 1)
+
+
+@sim.jit
+def numbered(out_ptr, lines, along, group, BACK: tl.constexpr):
+    for t in range(0, lines * along):
+        line, place = kernels.place_in_groups(t, lines, along, group, BACK)
+        tl.store(out_ptr + 2 * t, line)
+        tl.store(out_ptr + 2 * t + 1, place)
+
+
+def test_an_order_that_catlass_names_is_that_of_its_directions():
+    """By columns of 3: tiles of 128 and 32 rows take turns, so that all cores have some of the long ones."""
+    tiling, found = "cores=20 l1=128x256x256 l0=128x256x64 b=NZ", {}
+    for order in ("group=3", "swizzle=3x0", "swizzle=3x1", "swizzle=4x1"):
+        row = replace(TOLD, shapes="160x6144x2048", tiling=f"{tiling} {order}")
+        found[order] = predict(row).value
+    assert found["swizzle=4x1"] < found["swizzle=3x1"] < found["group=3"]
+    with pytest.raises(UsageError, match="swizzle=3x2 is not"):
+        predict(replace(TOLD, tiling=f"{tiling} swizzle=3x2"))
 
 
 def stored_as(x, layout):

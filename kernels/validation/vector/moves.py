@@ -202,7 +202,9 @@ def _heads(row: Row) -> Prediction:
 
     run, most, count = fitting(row, room // (4 * BYTES[kind]), 64, work)
     time = measured_time(row, run) + slow_start_us(row)
-    return Prediction(time, roofline_us(row, (size * BYTES[kind],) * 2), note_of(count, f"tiles of {most} elements"))
+    return Prediction(
+        time, roofline_us(row, (size * BYTES[kind],) * 2), note_of(count, f"tiles of {most} elements")
+    )
 
 
 @predicts("gather")

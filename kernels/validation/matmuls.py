@@ -186,10 +186,10 @@ class RowProduct:
 
 @predicts("matmul", "quant_matmul")
 def _matmul(row: Row) -> Prediction:
-    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group, or swizzle; a, b: T (transposed), NZ (in
-    fractals) or NZT (the transposed matrix in fractals); keep=a or b: that operand stays in L1 over several tiles; parts: of
-    the sum, which Vector cores add up, or memory with sums=atomic; aiv: Vector cores that start beside each Cube core though
-    they have no work on the tiles (they ask for products, or return at once); part: see below.
+    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group, or swizzle; a, b: T
+    (transposed), NZ (in fractals) or NZT (the transposed matrix in fractals); keep=a or b: that operand stays in L1 over
+    several tiles; parts: of the sum, which Vector cores add up, or memory with sums=atomic; aiv: Vector cores that start
+    beside each Cube core though they have no work on the tiles (they ask for products, or return at once); part: see below.
 
     part: only the first of that many equal parts of the rows is simulated (they follow each other on one core).
     """

@@ -133,21 +133,20 @@ def test_matmul_bound_counts_what_is_multiplied_of_cut_tiles(sizes, depth, keep)
 @given(st.data())
 def test_matmul_strips_drawn(data):
     """Strips in several rounds on few cores, lines and tiles cut: programs are timed as those of their kind on average."""
-    size = st.integers(20, 400)
-    sizes = {n: data.draw(size, n) for n in "mnk"}
+    edge = st.integers(200, 400)  # so that strips of several tiles are the best cut
+    sizes = {"m": data.draw(edge), "n": data.draw(edge), "k": data.draw(st.integers(20, 400))}
     given = {"keep": data.draw(st.sampled_from("ab")), "cores": data.draw(st.integers(1, 6))}
-    given |= {"block_m": (16, 48, 96), "block_n": (16, 48, 96)}
+    given |= {"block_m": (48, 96), "block_n": (48, 96)}
     product = data.draw(st.sampled_from(("ascend910b3", "ascend910a")))
     points, problem = points_of("matmul", sizes, product, "float16", given=given)
     legal, _ = points.space.legal()
-    if len(legal):
-        check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(2)]])
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(2)]])
 
 
 def test_no_bound_hides_the_best_of_kept_operands_and_split_sums():
     """Every point that the rules leave is timed: none is faster than what is proved, nor below its bound."""
     sizes = {"m": 150, "n": 208, "k": 1024}
-    few = {"block_m": (32, 96), "block_n": 64, "block_k": (128, 256), "group": 1, "cores": 4}
+    few = {"block_m": (32, 96), "block_n": 64, "block_k": 128, "group": 1, "cores": 4}
     points, problem = points_of("matmul", sizes, "ascend910b3", "float16", given=few)
     legal, _ = points.space.legal()
     check(points, problem, legal)

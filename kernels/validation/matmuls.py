@@ -86,7 +86,8 @@ class RowProduct:
         to = max(
             FRACTAL, 32 // BYTES[self.a]
         )  # rows of one operand are columns of the other, or lie transposed
-        m, n, k = (min(x, up(size, to)) for x, size in zip(tile, self.sizes, strict=True))
+        least = to if max(self.layouts) >= kernels.FRACTALS else 1
+        m, n, k = (max(least, min(x, up(size, to))) for x, size in zip(tile, self.sizes, strict=True))
         return m, n, k
 
     @property

@@ -26,9 +26,10 @@ def of_shape(row, shapes, tiling, dtypes="fp16"):
 @settings(max_examples=6)
 @given(
     st.booleans(), st.booleans(), st.sampled_from([1, 2, 5]), st.sampled_from([1, 3]), st.integers(1, 2),
-    st.sampled_from([(1, 16), (2, 16), (2, 32)]),
+    st.sampled_from([(1, 16), (2, 16), (2, 32)]), st.sampled_from([(False, 0), (True, 0), (True, 2)]),
 )  # fmt: skip
-def test_stages_of_attention_by_hand_give_attention(on, stagger, ahead, passes, units, pair):
+def test_stages_of_attention_by_hand_give_attention(on, stagger, ahead, passes, units, pair, way):
+    """way: whether scores lie in rows of a pass, and whether a mask hides some."""
     (pair, part), heads, d, programs = pair, 2, 16, 4 // units
     m, n, tall = 64 * pair, 32 * passes, 32 * pair
     rng = np.random.default_rng(passes)
@@ -36,19 +37,22 @@ def test_stages_of_attention_by_hand_give_attention(on, stagger, ahead, passes, 
     out = np.full(q.shape, np.nan, np.float32)
     s, p, o = (np.full((programs, ahead + 1, tall, x), np.nan, np.float32) for x in (32, 32, d))
     names = {"GROUP": heads, "D": d, "BM": 32, "BN": 16, "PASS": 32, "ROWS": 8, "PART": part, "PAIR": pair}
-    sums = np.full((programs, tall, d), np.nan, np.float32)
+    sums, bits = np.full((programs, tall, d), np.nan, np.float32), np.zeros(1, np.uint8)
+    mask = (rng.random((m, n)) < 0.3 * (way[1] > 0)).astype(np.uint8)
     with sim.device("ascend910b3", multibuffer=1, time=False):
         attention_by_hand[(programs,)](
-            q, k, v, out, s, p, o, sums, m, n, 0, units, d**-0.5, **names, AHEAD=ahead, STAGGER=stagger, ON=on
-        )
-    weight = np.exp(q.astype(np.float64) @ k[0].T.astype(np.float64) * d**-0.5)
+            q, k, v, out, s, p, o, sums, mask, bits, m, n, 0, units, d**-0.5, **names, AHEAD=ahead, STAGGER=stagger,
+            ON=on, FLAT=way[0], HIDE=way[1],
+        )  # fmt: skip
+    weight = np.exp(q.astype(np.float64) @ k[0].T.astype(np.float64) * d**-0.5) * (mask == 0)
     assert np.allclose(out, weight / weight.sum(-1, keepdims=True) @ v[0], atol=2e-5)
 
 
 @settings(max_examples=4)
 @given(
     st.integers(1, 3), st.integers(1, 300), st.integers(1, 600), st.sampled_from([8, 72, 200]), st.booleans(),
-    st.sampled_from(["fp16", "bf16", "fp32"]), st.sampled_from(["", " block=128x128", " block=40x100 pass=150 ahead=1"]),
+    st.sampled_from(["fp16", "bf16", "fp32"]),
+    st.sampled_from(["", " mask=1 dropout=1", " block=128x128", " block=40x100 pass=150 ahead=1"]),
 )  # fmt: skip
 def test_sizes_of_any_kind_are_predicted(heads, queries, keys, d, causal, kind, block):
     tiling = f"cores=20 kv_heads=1 causal={int(causal)}{block}"
@@ -94,6 +98,26 @@ def test_causal_attention_multiplies_about_half_of_the_tiles():
     assert 0.5 * whole < half < 0.75 * whole
 
 
+def test_each_of_mask_and_dropout_takes_time():
+    none, mask, both = (
+        of_shape(VENDOR, "4x512x2048x64", f"cores=4 l2=warm {x}") for x in ("", "mask=1", "mask=1 dropout=1")
+    )
+    assert none < mask < both
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.integers(1, 12))
+def test_blocks_in_a_row_are_shared_with_the_least_maximum(work, cores):
+    done = np.concatenate([[0], np.cumsum(work)])
+    begin = times.shared(done, cores)
+    assert (begin[0], begin[-1], len(begin)) == (0, len(work), cores + 1)
+    most = np.diff(done[begin]).max()
+    assert most >= max(max(work), -(-done[-1] // cores))
+    needed, room = 1, most - 1
+    for w in work:
+        needed, room = (needed, room - w) if w <= room else (needed + 1, most - 1 - w)
+    assert needed > cores or most == max(work)
+
+
 def test_heads_that_share_keys_read_them_once_for_a_few_new_queries():
     """Keys come from memory: 8 heads of keys instead of 32 take little more than half the time at most."""
     own, shared = (of_shape(VENDOR, "32x1x2048x128", f"cores=20 kv_heads={n}") for n in (32, 8))
@@ -111,6 +135,10 @@ def test_heads_that_share_keys_read_them_once_for_a_few_new_queries():
         ({"tiling": "cores=4 block=128"}, "tiling needs block= with 2 numbers joined by x"),
         ({"tiling": "cores=4 block=0x128"}, "a block and ahead from 1"),
         ({"tiling": "cores=4 block=64x64 pass=32"}, "pass no less than the keys of the block"),
+        (
+            {"tiling": "cores=4 block=64x64 mask=1"},
+            "mask and dropout are known of the vendor's operator only",
+        ),
         ({"tiling": "cores=4 block=64x64 handed=int8"}, "handed fp32 or fp16"),
         ({"tiling": "cores=4", "shapes": "4x90000000x9000000x512"}, "give smaller sizes"),
     ],

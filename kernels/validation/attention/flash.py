@@ -15,8 +15,8 @@ from ..table import Row
 from .times import FRACTAL, Attended, Staging, time_of
 
 # FlashAttentionScore multiplies tiles of 128 x 128 and weighs 1024 keys at once, the scores of the next ones are made
-# meanwhile (ops-transformer, flash_attention_score: design notes; Process of S1s2Bn2gs1 in op_kernel).
-VENDOR = Staging(128, 128, 1024, 1, True)
+# meanwhile, in rows of a pass (ops-transformer, flash_attention_score: design notes; Process of S1s2Bn2gs1 in op_kernel).
+VENDOR = Staging(128, 128, 1024, 1, True, flat=True)
 FEW_ROWS = 64  # of a tile where Vector cores are left over (CalcS1S2BasicBlock of its op_host)
 WIDEST_PAIR = 128  # length of a row up to which two blocks share keys in L1, other types than FP32 (SetEnableL1Reuse there)
 # Queries and keys of a tile that are tried where Cube and Vector share a core and none is published.
@@ -28,8 +28,10 @@ def _attention(row: Row) -> Prediction:
     """shapes: heads x queries x keys x D. tiling: cores; kv_heads (as heads), causal=1; block=queries x keys of a tile.
 
     With a block: pass, keys that are weighed at once (two tiles); ahead, passes by which scores are ahead (4);
-    handed=fp16, how scores and sums go through memory (fp32). Without one: the vendor's operator. part: accepted, of no use
-    any more. Where Cube and Vector share a core it is this project's own kernel, which hands nothing over.
+    handed=fp16, how scores and sums go through memory (fp32). Without one: the vendor's operator; mask=1, it reads a mask
+    of queries x keys bytes (with causal=1 alone the compressed one, for the last pass of a block); dropout=1, it reads a
+    bit for each score. part: accepted, of no use any more. Where Cube and Vector share a core it is this project's own
+    kernel, which hands nothing over and has no mask or dropout.
     """
     work, s = _work(row), Settings(row)
     split = load_product(row.product).core_model == "split"
@@ -52,7 +54,12 @@ def _work(row: Row) -> Attended:
         )
     for rows in (heads * queries, of_keys * keys):
         tensor(kind, rows, d)
-    return Attended(heads, heads // of_keys, queries, keys, d, kind, cores, bool(s.number("causal", 0)))
+    if s.text("block") and (s.number("mask", 0) or s.number("dropout", 0)):
+        raise UsageError(
+            f"{row.id}: mask and dropout are known of the vendor's operator only: leave them out, or block={s.text('block')}"
+        )
+    facts = [bool(s.number(x, 0)) for x in ("causal", "mask", "dropout")]
+    return Attended(heads, heads // of_keys, queries, keys, d, kind, cores, *facts)
 
 
 def _way(s: Settings, work: Attended) -> Staging:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil, floor
+from typing import Any
+
+import numpy as np
 
 from ....simulator.record.run import Run
 from ..settings import BYTES, overhead_us, tensor
 from .stages import attention_by_hand
 
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
 FRACTAL = 16
 ROWS = 8  # queries of a piece are a multiple: their maxima fill a block of 32 bytes
 PIECE_BYTES = 32 << 10  # scores of a piece (ops-transformer: 8 x 1024 FP32; PTO: 32 x 256)
@@ -26,7 +30,7 @@ class Staging:
 
     rows, keys: of a tile of scores. width: keys of a pass. ahead: passes by which the scores are ahead of the sums. on:
     whether stages go on from a block of queries into the next one. handed: type of scores and sums in global memory.
-    pair: tiles of queries that go through the keys together, as `attention_by_hand` says.
+    pair: tiles of queries that go through the keys together; flat: how scores lie in memory; as `attention_by_hand` says.
     """
 
     rows: int
@@ -36,6 +40,7 @@ class Staging:
     on: bool
     handed: str = "fp32"
     pair: int = 1
+    flat: bool = False
 
     def smaller(self) -> Iterator[Staging]:
         """This way, then with half as many queries in a tile, and half as many keys, down to a fractal of each: for rows
@@ -54,9 +59,10 @@ class Staging:
         """Queries that a Vector core does at once in a pass of so many keys: a whole part of those that it has."""
         return self._part(PIECE_BYTES // BYTES["fp32"] // width)
 
-    def part(self, d: int) -> int:
-        """Queries whose sums a Vector core does at once: all of them where they stay in UB."""
-        return self._part(self.rows if self.pair == 1 else PIECE_BYTES // BYTES["fp32"] // d)
+    def part(self, d: int, masked: bool) -> int:
+        """Queries whose sums a Vector core does at once: all of them where they stay in UB; half as many as else where a
+        mask needs room."""
+        return self._part(self.rows if self.pair == 1 else PIECE_BYTES // (1 + masked) // BYTES["fp32"] // d)
 
     def _part(self, most: int) -> int:
         mine = self.rows * self.pair // 2
@@ -67,7 +73,9 @@ class Staging:
 class Attended:
     """heads: of queries, `group` of which share keys. queries, keys: of a head. d: length of a row.
 
-    causal: a query sees the keys up to its own place only, and blocks are shared so that all cores have as much to do.
+    causal: a query sees the keys up to its own place only, and blocks are shared so that cores have as much to do.
+    mask: a byte for each query and key is read; without it, and flat, causal ones read one in the last pass of a block.
+    dropout: a bit for each score is read.
     """
 
     heads: int
@@ -78,6 +86,8 @@ class Attended:
     kind: str
     cores: int
     causal: bool = False
+    mask: bool = False
+    dropout: bool = False
 
     def blocks(self, way: Staging) -> int:
         """Of queries, of all heads; a pair may have one of two heads each."""
@@ -99,6 +109,20 @@ class Attended:
         width = max(1, round(each / way.keys)) * way.keys
         return width, max(1.0, mean / width)
 
+    def busiest(self, way: Staging) -> float:
+        """Work of the core that has most, over the work of all cores on average: 1 where blocks can be shared evenly.
+
+        The vendor gives each Vector core blocks that follow each other, so that the one with most tiles has as few as
+        possible; a pair does those of both (SetSparseStartIdx of op_host, GetS1LoopRange of op_kernel).
+        """
+        if not (self.causal and way.flat):
+            return 1.0
+        of_head = [-(-min(k * way.rows, self.keys) // way.keys) for k in range(1, self.tiles(way) + 1)]
+        done = np.concatenate([[0], np.cumsum(np.tile(of_head, self.heads))])
+        ends = done[shared(done, 2 * self.cores)]
+        pairs = np.diff(ends[::2])
+        return float(pairs.max() / pairs.mean())
+
     def merged(self) -> Attended:
         """With the queries of all heads that share keys in one block, and keys in as many parts as cores have room for.
 
@@ -114,6 +138,24 @@ class Attended:
             keys=-(-self.keys // parts),
             causal=False,
         )
+
+
+def shared(done: Numbers, cores: int) -> Numbers:
+    """Where the blocks of each core begin, and the end; the core with most has as little as can be. done: work before each
+    block, and all of it."""
+    low, high = int(np.diff(done).max()), int(done[-1])
+    while low < high:
+        most = (low + high) // 2
+        low, high = (low, most) if _cut(done, cores, most)[-1] == len(done) - 1 else (most + 1, high)
+    return _cut(done, cores, high)
+
+
+def _cut(done: Numbers, cores: int, most: int) -> Numbers:
+    """Each core takes blocks until it has no room for one more."""
+    begin = [0]
+    for _ in range(cores):
+        begin.append(int(np.searchsorted(done, done[begin[-1]] + most, "right")) - 1)
+    return np.array(begin)
 
 
 def time_of(work: Attended, way: Staging) -> tuple[float, Run]:
@@ -141,7 +183,8 @@ def _of_passes(work: Attended, way: Staging, width: int, passes: int) -> tuple[f
     one = run(cores, 1)
     time, further = one.time_us, run(cores, 2).time_us - one.time_us if rounds > 1 else 0.0
     if work.causal:
-        return time + (blocks / cores - 1) * (further or time - overhead_us(one)), one
+        units = work.busiest(way) * blocks / cores
+        return time + (units - 1) * (further or time - overhead_us(one)), one
     last = run(left, 1, rounds * cores) if left else None
     return time + (rounds - 1) * further + (last.time_us - overhead_us(last) if last else 0.0), one
 
@@ -154,6 +197,8 @@ def _run(work: Attended, way: Staging, width: int, passes: int, cores: int, unit
     q, k = tensor(work.kind, work.heads, m, work.d), tensor(work.kind, work.heads // work.group, n, work.d)
     s, o = (tensor(way.handed, cores, places, tall, x) for x in (width, work.d))
     p, r = tensor(work.kind, cores, places, tall, width), tensor("fp32", cores, tall, work.d)
+    mask = tensor("uint8", *((m, n) if work.mask else (tall, n)))
+    bits = tensor("uint8", *((work.heads, m, n // 8) if work.dropout else (FRACTAL,)))
     names = {
         "GROUP": work.group,
         "D": work.d,
@@ -161,11 +206,13 @@ def _run(work: Attended, way: Staging, width: int, passes: int, cores: int, unit
         "BN": way.keys,
         "PASS": width,
         "ROWS": way.piece(width),
-        "PART": way.part(work.d),
+        "PART": way.part(work.d, work.mask or work.causal),
         "PAIR": way.pair,
+        "HIDE": 2 if work.mask else int(work.causal and way.flat),
+        "DROP": work.dropout,
     }
     run: Run = attention_by_hand.time(
-        (cores,), q, k, k, q, s, p, o, r, m, n, begin, units, work.d**-0.5,
-        **names, AHEAD=way.ahead, STAGGER=work.blocks(way) > work.cores, ON=way.on,
+        (cores,), q, k, k, q, s, p, o, r, mask, bits, m, n, begin, units, work.d**-0.5,
+        **names, AHEAD=way.ahead, STAGGER=work.blocks(way) > work.cores, ON=way.on, FLAT=way.flat,
     )  # fmt: skip
     return run

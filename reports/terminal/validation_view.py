@@ -19,12 +19,12 @@ from ..facts.texts import clean
 from .sections import folding
 
 LEGEND = (
-    "error: (predicted - measured) / measured; bound: the roofline of peak rates only; *: a figure of ours was fitted on "
-    "this row, all others are held out; numbers: what is not modelled, or how the row was simulated, below its table. By "
-    "group: "
-    "absolute errors of rows held out (of all, where none is), half and nine of ten of which are smaller; rank: Spearman's "
-    "correlation; inside: rows whose measured time lies in the interval that should hold 90 %; width: the upper end of the "
-    "middle one over its lower end; peaks: median error of peak rates alone"
+    "interval: what nine of ten measured times should lie between; error: (predicted - measured) / measured; bound: "
+    "the roofline of peak rates only; *: a figure of ours was fitted on this row, all others are held out; numbers: "
+    "what is not modelled, or how the row was simulated, below its table. By group: absolute errors of rows held "
+    "out (of all, where none is), half and nine of ten of which are smaller; rank: Spearman's correlation; inside: "
+    "rows whose measured time lies in the interval that should hold 90 %; width: the upper end of the middle one "
+    "over its lower end; peaks: median error of peak rates alone"
 )
 
 PARTS = (f": {FITTED}", f": {NOT_FITTED}")  # what the names of a group's parts end in
@@ -120,14 +120,18 @@ def _told(result: Result) -> tuple[str, ...]:
 
 
 def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
-    names = ("id", ">measured", ">predicted", ">error", ">bound", ">its error", "notes")
+    """With the interval of each where one has it: rows that are no times of kernels have none."""
+    results = list(results)
+    between = [">interval"] * any(r.interval for r in results)
+    names = ("id", ">measured", ">predicted", *between, ">error", ">bound", ">its error", "notes")
     table = folding(
         *((name, None) for name in names)
     )  # as wide as they are: ids, the longest, fold last of all
     for r in results:
         row = r.row
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"
-        cells = (_number(row.measured), _number(r.predicted), _signed(r.error))
+        ends = [_between(r.interval)] * len(between)
+        cells = (_number(row.measured), _number(r.predicted), *ends, _signed(r.error))
         numbers = " ".join(str(notes[note]) for note in _told(r))
         bound = (_number(r.roofline), _signed(r.roofline_error))
         table.add_row(*(Text(c) for c in (name, *cells, *bound, numbers)))
@@ -161,6 +165,10 @@ def _whole(x: float | None) -> str:
 
 def _number(x: float | None) -> str:
     return "-" if x is None else f"{x:,.0f}" if 1000 <= x < 1e8 else f"{x:.3g}"
+
+
+def _between(ends: tuple[float, float] | None) -> str:
+    return "-" if ends is None else f"{_number(ends[0])}..{_number(ends[1])}"
 
 
 def _signed(x: float | None) -> str:

@@ -30,6 +30,7 @@ def test_blocks_come_in_order_with_the_marks_before_them(blocks):
     [
         "```\nls\n```\n",
         "```ruby\n1\n```\n",
+        "```csv\na,b\n```\n",
         "```sh\nls\n",
         "<!-- skip: too hard -->\n```sh\nls\n```\n",
         "<!-- later: yes -->\n```sh\nls\n```\n",

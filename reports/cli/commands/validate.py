@@ -37,7 +37,8 @@ def command(groups: tuple[str, ...], plot: str | None, table: str | None, cross:
 
     Shows measured, predicted and roofline figures of every row, then median and 90th percentile of the
     absolute error and the rank correlation of every group, rows that figures were fitted on and others
-    apart. Rows that are not judged are listed with the reason.
+    apart. Rows that are not judged are listed with the reason. The columns, ops and tiling keys of a table
+    of your own are in kernels/validation/TABLES.md of the sources.
 
     Example: ascendtile validate --group micro --plot micro.svg
     """

@@ -129,6 +129,9 @@ def test_times_of_kernels_have_an_interval_and_groups_the_share_inside(tmp_path,
     assert status_of(["validate", "--table", str(path), "--plot", str(tmp_path / "x.svg")]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert f"50 % {near['high'] / near['low']:.2f}" in words
+    for r in (near, far):
+        shown = f"{r['id']} {r['measured']:.3g} {r['predicted']:.3g} {r['low']:.3g}..{r['high']:.3g} "
+        assert shown in words
 
 
 @pytest.mark.parametrize("ending", ["svg", "PNG"])

@@ -164,7 +164,7 @@ def _number(x: float | None) -> str:
 
 
 def _signed(x: float | None) -> str:
-    return "-" if x is None else f"{100 * x:+.0f} %" if abs(x) < 100 else f"{x:+.0e}"
+    return "-" if x is None else f"{100 * x:+.0f} %" if abs(x) < 100 else f"{100 * x:+.0e} %"
 
 
 def _share(x: float | None) -> str:

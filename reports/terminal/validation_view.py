@@ -156,7 +156,7 @@ def _cells(group: Group, known: Mapping[str, Group]) -> tuple[str, ...]:
 
 
 def _whole(x: float | None) -> str:
-    return "-" if x is None else f"{100 * x:.0f} %"
+    return "-" if x is None else f"{100 * x:.0f} %" if x < 100 else f"{100 * x:.0e}%"
 
 
 def _number(x: float | None) -> str:
@@ -168,4 +168,4 @@ def _signed(x: float | None) -> str:
 
 
 def _share(x: float | None) -> str:
-    return "-" if x is None else f"{100 * x:.1f} %" if x < 10 else f"{100 * x:.0f} %"
+    return _whole(x) if x is None or x >= 10 else f"{100 * x:.1f} %"

@@ -14,7 +14,7 @@ from ...simulator.timing.costs.model import CostModel
 from ...simulator.timing.lowering.context import PathRates
 from .microbench import cube_core, cycles_each, in_unit, number, product, types
 from .registry import Prediction, predicts
-from .settings import Settings, measured_time, tensor
+from .settings import Settings, measured_time, sizes_of, tensor
 from .table import Row
 
 SHORT, LONG = 1000, 2000  # iterations; what both have in common falls out
@@ -110,7 +110,7 @@ def _to_l1(row: Row) -> Prediction:
 @predicts("cube to vector")
 def _hand_over(row: Row) -> Prediction:
     """Time of a task on one Cube and one Vector core: m x n x k in tiles that are as deep as they are high."""
-    m, n, k = (int(part) for part in row.shapes.split("x"))
+    m, n, k = sizes_of(row, "m x n x k")
     name, s = row.dtypes, Settings(row)
     tensors = tensor(name, m * k), tensor(name, k * n), tensor("fp32", m * n), tensor(name, 512)
     with sim.device(**s.device_options() | {"multibuffer": 1, "bind_sub_block": False}):

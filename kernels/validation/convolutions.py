@@ -16,7 +16,7 @@ from ...simulator.products import load_product
 from ..convolution.forward import convolution
 from ..convolution.op import convolution_backward
 from .registry import Prediction, predicts
-from .settings import BYTES, NAMES, Settings, dtypes_of, note_of, roofline_us, tensor
+from .settings import BYTES, NAMES, Settings, dtypes_of, float_of, note_of, roofline_us, tensor
 from .table import Row
 
 CUBE_KERNELS = ("image_windows", "image_tiles", "weight_tiles")
@@ -104,7 +104,7 @@ def _best(row: Row, s: Sizes, done: Sizes, what: str) -> Prediction:
 
 
 def _time(row: Row, s: Sizes, what: str, knobs: dict[str, Any]) -> float:
-    settings, kind = Settings(row), NAMES[dtypes_of(row)[0][0]]
+    settings, kind = Settings(row), NAMES[float_of(row)]
     dy = tensor(kind, s.n, s.c_out, s.out, s.out)
     x = tensor(kind, s.n, s.c_in, s.size, s.size)
     weight = tensor(kind, s.c_out, s.c_in, s.taps, s.taps)

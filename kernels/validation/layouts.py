@@ -24,6 +24,7 @@ from ...simulator.jit_function import JitFunction
 from ...simulator.products import load_product
 from ...simulator.record.run import Run
 from .registry import Prediction, predicts
+from .remarks import remark
 from .settings import (
     BYTES,
     Settings,
@@ -138,6 +139,8 @@ def _transdata(row: Row) -> Prediction:
             f"{row.id}: tiling needs one of to= and from= with {', '.join(LAYOUTS)}; got to={to} from={back}"
         )
     c0 = s.number("c0", 32 // BYTES[source])
+    if c0 & (c0 - 1):
+        raise UsageError(f"{row.id}: tiling c0={c0}: blocks have a power of two of channels")
     change = _change(row, to or back, c0, BYTES[source])
     plain, blocks = (tensor(source, n) for n in change.sizes)
     cores = s.number("cores")
@@ -160,8 +163,13 @@ def _transdata(row: Row) -> Prediction:
 def _change(row: Row, layout: str, c0: int, size: int) -> Change:
     shape = shape_of(row)
     if len(shape) < (2 if layout == "FRACTAL_NZ" else 3):
-        raise UsageError(f"{row.id}: {layout} is of M x N, the others of N x C x H x W; got {row.shapes!r}")
+        raise UsageError(
+            f"{row.id}: FRACTAL_NZ is of M x N, NC1HWC0 and FRACTAL_Z of N x C x H x W; got {layout} and {row.shapes!r}"
+        )
     n, c, taps = shape[0], shape[1], prod(shape[2:])
+    if layout == "FRACTAL_NZ" and taps > 1:  # rows of several matrices follow each other
+        n, c = prod(shape[:-1]), shape[-1]
+        remark("rows of all matrices are taken as those of one")
     c1 = -(-c // c0)
     if layout == "FRACTAL_NZ" or (
         layout == "FRACTAL_Z" and taps == 1

@@ -18,6 +18,7 @@ from ..matmul.strips import MOST_PIECES, kept_bytes, pieces, strips
 from ..operator.layout import up
 from . import matmul_kernels as kernels
 from .registry import Prediction, predicts
+from .remarks import remark
 from .settings import (
     BYTES,
     Settings,
@@ -27,7 +28,7 @@ from .settings import (
     note_of,
     overhead_us,
     roofline_us,
-    shape_of,
+    sizes_of,
     tensor,
     vector_cores_us,
 )
@@ -68,12 +69,14 @@ class RowProduct:
 
     def __init__(self, row: Row) -> None:
         self.row, self.s = row, Settings(row)
-        self.sizes: Sizes = shape_of(row)  # type: ignore[assignment]
+        self.sizes: Sizes = sizes_of(row, "M x N x K")  # type: ignore[assignment]
         inputs, outputs = dtypes_of(row)
         self.a, self.b, self.c = inputs[0], inputs[-1], outputs[0]
         self.cores, self.product = self.s.number("cores"), sim.load_product(row.product)
         self.layouts = tuple(self._layout(name) for name in "ab")
         self.integer = self.a == "int8"
+        if row.op == "quant_matmul" and not self.integer:
+            remark(f"quant_matmul of {self.a}: timed as a product whose results are not scaled")
 
     def _layout(self, name: str) -> int:
         text = self.s.text(name)
@@ -113,7 +116,7 @@ class RowProduct:
         last = kernels.STORED
         if self.integer and way.parts == 1:
             last = kernels.SCALED
-        elif way.parts > 1 and self.s.text("sums") == "atomic":
+        elif way.parts > 1 and self.s.word("sums", "", "atomic") == "atomic":
             last = kernels.ADDED
         result = self.c if way.parts == 1 else "int32" if self.integer else "fp32"
         how = (*self.layouts, 32 // BYTES[self.a], self.integer, last)
@@ -160,7 +163,7 @@ class RowProduct:
         time = measured_time(self.row, run) + vector_cores_us(self.row, run, self._vector_cores(way))
         if way.parts == 1:
             return time
-        added = self._added(1 if self.s.text("sums") == "atomic" else way.parts)
+        added = self._added(1 if self.s.word("sums", "", "atomic") == "atomic" else way.parts)
         barrier = self.product.number(BARRIER) if self.product.has(BARRIER) else 0.0
         return time + self.product.cycles_to_us(barrier) + added.time_us - overhead_us(added)
 
@@ -264,9 +267,11 @@ def _whole_in_l1(product: RowProduct, tile: Sizes, keep: str) -> bool:
 @predicts("grouped_matmul")
 def _grouped(row: Row) -> Prediction:
     """shapes: rows in all x N x K. tiling: cores, groups (of equal rows)."""
-    s, (m, n, k), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
+    s, (m, n, k), (kind, *_) = Settings(row), sizes_of(row, "rows x N x K"), dtypes_of(row)[0]
     groups, cores = s.number("groups"), s.number("cores")
     rows = -(-m // groups)
+    if m % groups:
+        remark(f"{m} rows in {groups} groups: each is taken to have {rows}")
     arguments = tensor(kind, groups * rows * k), tensor(kind, groups * k * n), tensor(kind, groups * rows * n)
     how = (kernels.PLAIN, kernels.PLAIN, 32 // BYTES[kind], False, kernels.STORED)
 

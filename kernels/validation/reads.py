@@ -12,7 +12,7 @@ from typing import Any
 from ... import simulator as sim
 from ...simulator import language as tl
 from .registry import Prediction, predicts
-from .settings import BYTES, Settings, measured_time, roofline_us, shape_of, tensor
+from .settings import BYTES, Settings, measured_time, roofline_us, sizes_of, tensor
 from .table import Row
 
 
@@ -64,7 +64,7 @@ def _read(row: Row) -> Prediction:
     """tiling: cores, tile=rows x columns; times: passes; strips: parts along the columns; all=same or turned;
     l2=past: what all cores read is not kept in L2.
     """
-    s, (m, n) = Settings(row), shape_of(row)
+    s, (m, n) = Settings(row), sizes_of(row, "rows x columns")
     tile_m, tile_n = s.numbers("tile", 2)
     cores, times, every = s.number("cores"), s.number("times", 1), s.text("all")
     x, tiles = tensor("fp16", m, n), dict[str, Any](TM=tile_m, TN=tile_n)

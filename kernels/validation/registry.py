@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +16,7 @@ from ascendtile.simulator.products import Product, load_product
 from ascendtile.simulator.record.run import Launch
 
 from .accuracy.intervals import Basis, basis_of
+from .remarks import Heard, listening, remark
 from .table import Row
 
 TOPICS: tuple[str, ...] = (
@@ -57,6 +59,7 @@ class Prediction:
 
 NO_TILING = "no tiling published"  # what the note of a prediction begins with that took the best of several
 TIME = "us"  # the unit of times of kernels
+SOURCE_PLACE = re.compile(r"^\S*\.py:\d+(:\d+)?: ")  # that an error of a kernel's source begins with
 
 Predictor = Callable[[Row], Prediction]
 _predictors: dict[str, Predictor] = {}
@@ -96,13 +99,36 @@ def predict(row: Row, product: Product | None = None) -> Prediction:
             f"{row.id}: nothing predicts the op {row.op!r}; there are {', '.join(sorted(known)) or 'none'}"
         )
     launches: list[Launch] = []
-    with watch_times(launches.append), in_memory_of(row):
-        found = known[row.op](row)
+    with watch_times(launches.append), in_memory_of(row), listening() as heard:
+        found = _asked(known[row.op], row)
+        _check_cores(row, heard, launches)
     if not (math.isfinite(found.value) and found.value > 0):
         raise UsageError(f"{row.id}: the prediction of {row.op} is {found.value}, not a number above 0")
     given = NO_TILING not in found.note
     basis = basis_of(found.value, launches, given) if row.unit == TIME else None
+    found = replace(found, note="; ".join(filter(None, (found.note, *heard.texts()))))
     return found if basis is None else replace(found, interval=basis.around(found.value), basis=basis)
+
+
+def _asked(predictor: Predictor, row: Row) -> Prediction:
+    """What it says; an error that a kernel or a device has with the row's types or numbers names the row, not the source."""
+    try:
+        return predictor(row)
+    except UsageError as e:
+        if str(e).startswith(f"{row.id}: "):
+            raise
+        what = ", ".join(filter(None, (f"{row.op} of {row.shapes}", row.dtypes, row.tiling)))
+        reason = SOURCE_PLACE.sub("", str(e).partition("\n")[0])
+        raise UsageError(f"{row.id}: {what}: {reason}") from None
+
+
+def _check_cores(row: Row, heard: Heard, launches: Sequence[Launch]) -> None:
+    """Say of a row that it has more cores than the product: what is beyond waits for a core."""
+    given, product = heard.given.get("cores", ""), load_product(row.product)
+    cube = any(name.startswith("AIC.") for launch in launches for name in launch.pipes)
+    most = product.cube_cores if cube else product.vector_cores
+    if given.isdecimal() and int(given) > most:
+        remark(f"cores={given}: {product.name} has {most} of this kind, the others' work comes after theirs")
 
 
 # ---- no tensor that memory cannot hold: sizes like that would run for hours ----

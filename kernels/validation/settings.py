@@ -19,6 +19,7 @@ from ascendtile.simulator.timing.engine.machine import (
 
 from .choices import keep, kept
 from .registry import NO_TILING, check_fits
+from .remarks import give, read, remark
 from .table import Row
 
 BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
@@ -28,6 +29,10 @@ NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 # Where l2= is not said: what msOpProf, the vendor's profiler of single kernels, does unless told otherwise. It warms up,
 # clears L2 (and with it the kernel's code) and launches once for each group of counters (--replay-mode=kernel).
 UNSAID_L2 = COLD
+
+CAN_BE_ZERO = ("aiv", "block", "causal", "changed", "dropout", "mask", "swizzle")  # block=0: not given
+MOST = {"cores": 4096, "changed": 100}  # cores: far beyond any chip; each is simulated
+LARGEST_NUMBER = 2**31 - 1
 
 
 class Settings:
@@ -41,28 +46,48 @@ class Settings:
             if not equals or not value or key in self.given:
                 raise UsageError(f"{row.id}: tiling {entry!r} is not one key=value; give each key once")
             self.given[key] = value
+        give(self.given.items())
 
     def text(self, key: str, default: str = "") -> str:
         """The text of a key."""
+        read(key)
         return self.given.get(key, default)
 
+    def word(self, key: str, default: str, *others: str) -> str:
+        """The text of a key if it is one of these; for any other the default, and the row's note says so."""
+        found = self.text(key, default)
+        if found in (default, *others):
+            return found
+        known = " or ".join(filter(None, (default, *others)))
+        remark(f"{key}={found} is not {known}: taken as {f'{key}={default}' if default else 'not given'}")
+        return default
+
     def number(self, key: str, default: int | None = None) -> int:
-        """The whole number of a key; without a default the row must have it."""
-        found = self.given.get(key)
+        """The whole number of a key; without a default the row must have it. From 1, or 0 where that has a meaning."""
+        found = self.text(key) or None
         if found is None and default is not None:
             return default
         if found is None or not found.isdecimal():
             raise UsageError(f"{self.row.id}: tiling needs {key}=<whole number>, got {found!r}")
-        return int(found)
+        return self._within(key, int(found))
+
+    def _within(self, key: str, number: int) -> int:
+        """The number, if it is one that this key can have."""
+        least, most = 0 if key in CAN_BE_ZERO else 1, MOST.get(key, LARGEST_NUMBER)
+        if not least <= number <= most:
+            raise UsageError(
+                f"{self.row.id}: tiling {key}={self.given[key]}: numbers must be from {least} to {most}"
+            )
+        return number
 
     def numbers(self, key: str, count: int) -> tuple[int, ...]:
         """Numbers joined by x, such as 128x256x64."""
-        parts = self.given.get(key, "").split("x")
+        parts = self.text(key).split("x")
         if len(parts) != count or not all(p.isdecimal() for p in parts):
             raise UsageError(
                 f"{self.row.id}: tiling needs {key}= with {count} numbers joined by x, got {self.given.get(key)!r}"
             )
-        return tuple(int(p) for p in parts)
+        return tuple(self._within(key, int(p)) for p in parts)
 
     def l2(self) -> str | dict[str, str] | L2State:
         """What is in L2 at the start. l2=cold (nothing; also where it is not said), past (nothing, and loads leave nothing
@@ -101,10 +126,10 @@ class Settings:
             "multibuffer": self.number("buffers", 2),
             "l2": self.l2(),
             "cold_code": self.after_others(),
-            "unit_flag": self.text("unitflag", "off") == "on",
-            "banks_apart": self.text("banks") == "apart",
+            "unit_flag": self.word("unitflag", "off", "on") == "on",
+            "banks_apart": self.word("banks", "", "apart") == "apart",
         }
-        if "l0" in self.given:
+        if self.text("l0"):
             options["l0_tile"] = self.numbers("l0", 3)
         return options
 
@@ -138,6 +163,23 @@ def sizes_of(row: Row, names: str) -> tuple[int, ...]:
     return found
 
 
+def matrices_of(row: Row) -> tuple[int, int, int]:
+    """Sizes of matrices: how many (one, if the row has two sizes), rows, columns."""
+    found = shape_of(row)
+    if len(found) not in (2, 3):
+        raise UsageError(f"{row.id}: shapes must be a x b x c, or b x c for one a; got {row.shapes!r}")
+    a, b, c = found if len(found) == 3 else (1, *found)
+    return a, b, c
+
+
+def float_of(row: Row) -> str:
+    """The type of the first input, of a kernel for fp16, bf16 and fp32 alone."""
+    kind = dtypes_of(row)[0][0]
+    if kind not in NAMES:
+        raise UsageError(f"{row.id}: {row.op} is for {', '.join(NAMES)}; got dtypes {row.dtypes!r}")
+    return kind
+
+
 def tensor(dtype: str, *sizes: int) -> Shape:
     """A tensor without data. Raises UsageError if the memory of the row's product cannot hold it."""
     found = shape(sizes, NAMES.get(dtype, dtype))
@@ -147,7 +189,9 @@ def tensor(dtype: str, *sizes: int) -> Shape:
 
 def measured_time(row: Row, run: Run) -> float:
     """The time that the row states: of the task, or of its cores alone (time=core)."""
-    return run.time_us - (outside_us(row, run) if Settings(row).text("time", "task") == "core" else 0.0)
+    return run.time_us - (
+        outside_us(row, run) if Settings(row).word("time", "task", "core") == "core" else 0.0
+    )
 
 
 def outside_us(row: Row, run: Run) -> float:
@@ -172,7 +216,7 @@ def vector_cores_us(row: Row, run: Run, each: int) -> float:
         return 0.0
     s, cores = Settings(row), launch.cores_used
     later = start_cycles(product) * each * (cores - 1) / product.us_to_cycles(1.0)
-    time = 0.0 if s.text("time", "task") == "core" else later
+    time = 0.0 if s.word("time", "task", "core") == "core" else later
     if s.after_others():
         time += cold_code_us(product, cores * (1 + each), True) - cold_code_us(product, cores, False)
     return time
@@ -199,7 +243,7 @@ def roofline_us(
     l2 = passes * sum(moved) / _bytes_per_us(product, "l2")
     per_cycle = 256 * product.integer(f"cube.k_per_cycle.{operand}") * product.cube_cores
     cube = multiplications / per_cycle / product.us_to_cycles(1.0)
-    launch = 0.0 if settings.text("time") == "core" else launch_overhead_us(product)
+    launch = 0.0 if settings.word("time", "task", "core") == "core" else launch_overhead_us(product)
     return max(memory, l2, cube) + launch
 
 

@@ -160,7 +160,7 @@ def _cells(group: Group, known: Mapping[str, Group]) -> tuple[str, ...]:
 
 
 def _whole(x: float | None) -> str:
-    return "-" if x is None else f"{100 * x:.0f} %"
+    return "-" if x is None else f"{100 * x:.0f} %" if x < 100 else f"{100 * x:.0e}%"
 
 
 def _number(x: float | None) -> str:
@@ -172,8 +172,8 @@ def _between(ends: tuple[float, float] | None) -> str:
 
 
 def _signed(x: float | None) -> str:
-    return "-" if x is None else f"{100 * x:+.0f} %" if abs(x) < 100 else f"{x:+.0e}"
+    return "-" if x is None else f"{100 * x:+.0f} %" if abs(x) < 100 else f"{100 * x:+.0e} %"
 
 
 def _share(x: float | None) -> str:
-    return "-" if x is None else f"{100 * x:.1f} %" if x < 10 else f"{100 * x:.0f} %"
+    return _whole(x) if x is None or x >= 10 else f"{100 * x:.1f} %"

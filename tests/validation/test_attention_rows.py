@@ -131,7 +131,7 @@ def test_heads_that_share_keys_read_them_once_for_a_few_new_queries():
             {"tiling": "cores=4 kv_heads=3"},
             "kv_heads=3, cores=4: both from 1, and the 4 heads a multiple of kv_heads",
         ),
-        ({"tiling": "cores=0"}, "cores=0: both from 1"),
+        ({"tiling": "cores=0"}, "cores=0: numbers must be from 1"),
         ({"tiling": "cores=4 block=128"}, "tiling needs block= with 2 numbers joined by x"),
         ({"tiling": "cores=4 block=0x128"}, "a block and ahead from 1"),
         ({"tiling": "cores=4 block=64x64 pass=32"}, "pass no less than the keys of the block"),

@@ -34,7 +34,7 @@ def test_thousands_of_programs_take_little_more_than_their_work():
         (SUM, {"dtypes": "bf16"}, "dtypes must be those of 2 inputs, got 'bf16'"),
         (SUM, {"tiling": "block=0x128"}, "tiling block=0x128 must be at least 1"),
         (SUM, {"tiling": "cores=4"}, "tiling needs block= with 2 numbers joined by x"),
-        (SLOTS, {"tiling": "page=0"}, "tiling page=0 must be at least 1"),
+        (SLOTS, {"tiling": "page=0"}, "tiling page=0: numbers must be from 1"),
         (SLOTS, {"tiling": "page=16 block=0"}, "tiling block=0 must be at least 1"),
         (ROWS["fa-1024-128-causal-BM=128_BN=64"], {"shapes": "8x1000x64"}, "must divide the length 1000"),
     ],

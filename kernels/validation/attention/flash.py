@@ -10,7 +10,7 @@ from ....simulator.products import load_product
 from ....simulator.record.run import Run
 from ...attention.tiles import forward_tiles
 from ..registry import NO_TILING, Prediction, predicts
-from ..settings import BYTES, Settings, dtypes_of, fastest, measured_time, roofline_us, shape_of, tensor
+from ..settings import BYTES, Settings, dtypes_of, fastest, measured_time, roofline_us, sizes_of, tensor
 from ..table import Row
 from .times import FRACTAL, Attended, Staging, time_of
 
@@ -46,7 +46,8 @@ def _attention(row: Row) -> Prediction:
 
 def _work(row: Row) -> Attended:
     """What a row states, if memory can hold it."""
-    s, (heads, queries, keys, d), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
+    s, (kind, *_) = Settings(row), dtypes_of(row)[0]
+    heads, queries, keys, d = sizes_of(row, "heads x queries x keys x D")
     of_keys, cores = s.number("kv_heads", heads), s.number("cores")
     if not (of_keys and cores) or heads % of_keys:
         raise UsageError(

@@ -7,7 +7,7 @@ from .... import simulator as sim
 from ....simulator import device
 from ....simulator import language as tl
 from ....simulator.record.run import Run
-from ..settings import Settings, dtypes_of, overhead_us, shape_of, tensor
+from ..settings import Settings, dtypes_of, overhead_us, sizes_of, tensor
 from ..table import Row
 
 
@@ -70,7 +70,8 @@ def attention(
 
 def attention_time(row: Row, cores: int) -> float:
     """us of all heads; see `triton_kernels`."""
-    s, (heads, length, d), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
+    s, (kind, *_) = Settings(row), dtypes_of(row)[0]
+    heads, length, d = sizes_of(row, "heads x length x D")
     bm, bn = s.numbers("block", 2)
     causal, running = bool(s.number("causal", 0)), s.text("maximum", "running") == "running"
     x = tensor(kind, cores, length, d)

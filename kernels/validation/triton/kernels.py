@@ -262,7 +262,7 @@ def _strided_read(row: Row) -> Prediction:
     """shapes: rows x columns; tiling: block=rows x columns, step=elements from one to the next, strides=constant (the
     compiler knows them) or launch."""
     (m, n), (kind, _) = sizes_of(row, "rows x columns"), types_of(row, 1)
-    step, constant = number_of(row, "step"), Settings(row).text("strides") == "constant"
+    step, constant = number_of(row, "step"), Settings(row).word("strides", "launch", "constant") == "constant"
     x, y = tensor(kind, m * n * step), tensor(kind, m, n)
 
     def work(block: tuple[int, ...]) -> Run:

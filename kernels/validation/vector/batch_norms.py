@@ -23,7 +23,7 @@ from ..settings import (
     measured_time,
     note_of,
     roofline_us,
-    shape_of,
+    sizes_of,
     tensor,
 )
 from ..table import Row
@@ -93,7 +93,8 @@ def channels_scaled(
 @predicts("batchnorm_reduce", "batchnorm_update_grad")
 def _moments(row: Row) -> Prediction:
     """shapes: images x channels x places. reduce: sum and squares of x; update_grad: sums of dy, and of dy x."""
-    (images, channels, n), (kind, *_), cores = shape_of(row), dtypes_of(row)[0], Settings(row).number("cores")
+    images, channels, n = sizes_of(row, "images x channels x places")
+    (kind, *_), cores = dtypes_of(row)[0], Settings(row).number("cores")
     two, size = row.op.endswith("grad"), images * channels * n
     tensors = tensor(kind, size), tensor(kind, size if two else 1), tensor("fp32", 2 * channels)
     room = min(LARGEST, load_product(row.product).ub_bytes // 32)
@@ -114,7 +115,8 @@ def _moments(row: Row) -> Prediction:
 @predicts("batchnorm_update", "batchnorm_reduce_grad")
 def _scaled(row: Row) -> Prediction:
     """shapes: images x channels x places. update: x a + b; reduce_grad: dy a + x b; a and b of each channel."""
-    (images, channels, n), (kind, *_), (result, *_) = shape_of(row), *dtypes_of(row)
+    images, channels, n = sizes_of(row, "images x channels x places")
+    (kind, *_), (result, *_) = dtypes_of(row)
     two, size, numbers = row.op.endswith("grad"), images * channels * n, tensor("fp32", channels)
     tensors: tuple[Any, ...] = tensor(kind, size), tensor(kind, size if two else 1), numbers, numbers
     moved = ((1 + two) * size * BYTES[kind], size * BYTES[result])
@@ -128,6 +130,6 @@ def _scaled(row: Row) -> Prediction:
 @predicts("groupnorm")
 def _group_norm(row: Row) -> Prediction:
     """shapes: groups of all images x elements of a group; with gamma and beta."""
-    (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (rows, n), (kind, *_) = sizes_of(row, "groups x elements"), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, n), tensor(kind, n), tensor(kind, rows * n)
     return tiled(row, (rows * n * BYTES[kind],) * 2, 32, (rows, n), layer_norm, *tensors)

@@ -19,6 +19,7 @@ from ..settings import (
     note_of,
     roofline_us,
     shape_of,
+    sizes_of,
     tensor,
 )
 from ..table import Row
@@ -142,7 +143,15 @@ def repeated(x_ptr, y_ptr, rows, n, TIMES: tl.constexpr, ROWS: tl.constexpr, WID
 @predicts("slice")
 def _slice(row: Row) -> Prediction:
     """shapes: rows x columns that stay x columns that were."""
-    (m, n, pitch), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (m, n, pitch), (kind, *_) = (
+        sizes_of(row, "rows x columns that stay x columns that were"),
+        dtypes_of(row)[0],
+    )
+    if n > pitch:
+        raise UsageError(
+            f"{row.id}: {n} columns cannot stay of {pitch}; shapes must be rows x columns that stay x "
+            f"columns that were, got {row.shapes!r}"
+        )
     tensors, moved = (tensor(kind, m * pitch), tensor(kind, m * n)), (m * n * BYTES[kind],) * 2
     return tiled(row, moved, 4 * BYTES[kind], (m, n), cut_out, *tensors, pitch=pitch)
 
@@ -210,7 +219,8 @@ def _heads(row: Row) -> Prediction:
 @predicts("gather")
 def _gather(row: Row) -> Prediction:
     """shapes: picked rows x columns x rows of the table."""
-    (rows, n, size), (kind, *_), cores = shape_of(row), dtypes_of(row)[0], Settings(row).number("cores")
+    rows, n, size = sizes_of(row, "picked rows x columns x rows of the table")
+    (kind, *_), cores = dtypes_of(row)[0], Settings(row).number("cores")
     wide = min(n, load_product(row.product).ub_bytes // (4 * BYTES[kind]))
     tensors = tensor(kind, size * n), tensor("int64", rows), tensor(kind, rows * n)
     step = FAR % size or 1
@@ -227,7 +237,13 @@ def _gather(row: Row) -> Prediction:
 @predicts("pad")
 def _pad(row: Row) -> Prediction:
     """shapes: rows x columns that were x columns that become."""
-    (rows, n, wide), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    rows, n, wide = sizes_of(row, "rows x columns that were x columns that become")
+    if n > wide:
+        raise UsageError(
+            f"{row.id}: {n} columns cannot be padded to {wide}; shapes must be rows x columns that were x "
+            f"columns that become, got {row.shapes!r}"
+        )
+    kind = dtypes_of(row)[0][0]
     tensors = tensor(kind, rows * n), tensor(kind, rows * wide)
     moved = (rows * n * BYTES[kind], rows * wide * BYTES[kind])
     return tiled(row, moved, 16, (rows, wide), widened, *tensors, n=n)
@@ -236,7 +252,7 @@ def _pad(row: Row) -> Prediction:
 @predicts("tile")
 def _tile(row: Row) -> Prediction:
     """shapes: rows x columns x times: each row that many times."""
-    (rows, n, times), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (rows, n, times), (kind, *_) = sizes_of(row, "rows x columns x times"), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, rows * n * times)
     one = rows * n * BYTES[kind]
     return tiled(row, (one, times * one), 16, (rows, n), repeated, *tensors, TIMES=times)

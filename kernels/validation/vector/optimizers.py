@@ -6,7 +6,8 @@ from __future__ import annotations
 from .... import simulator as sim
 from ....simulator import language as tl
 from ..registry import Prediction, predicts
-from ..settings import tensor
+from ..remarks import remark
+from ..settings import dtypes_of, tensor
 from ..table import Row
 from .streams import elements, streamed
 
@@ -50,5 +51,7 @@ def _step(row: Row) -> Prediction:
     """shapes: elements of the weights; all in fp32."""
     n, share = elements(row)
     kernel, count, read, written = STEPS[row.op]
+    if kinds := {x for types in dtypes_of(row) for x in types} - {"fp32"}:
+        remark(f"{row.op} is timed in fp32, not in {' and '.join(sorted(kinds))}")
     tensors = [tensor("fp32", n) for _ in range(count)]
     return streamed(row, read + written + 8, (n * read, n * written), kernel, *tensors, n, share)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .... import simulator as sim
 from ....simulator import language as tl
+from ....simulator.errors import UsageError
 from ....simulator.jit_function import JitFunction
 from ....simulator.language.extra.cann import extension as al
 from ....simulator.products import load_product
@@ -21,11 +22,12 @@ from ..settings import (
     dtypes_of,
     fastest,
     fitting,
+    float_of,
     halves,
     measured_time,
     note_of,
     roofline_us,
-    shape_of,
+    sizes_of,
     tensor,
 )
 from ..table import Row
@@ -151,7 +153,7 @@ def _rms_tile(row: Row, n: int, kind: str) -> tuple[int, int]:
 @predicts("rmsnorm")
 def _rms_norm(row: Row) -> Prediction:
     """shapes: rows x columns. rows: of a tile, if it is not the vendor's tiling, whose queues have one buffer."""
-    (m, n), kind, s = shape_of(row), dtypes_of(row)[0][0], Settings(row)
+    (m, n), kind, s = sizes_of(row, "rows x columns"), float_of(row), Settings(row)
     if not s.text("buffers"):
         row = replace(row, tiling=f"{row.tiling} buffers=1")
     rows, wide = _rms_tile(row, n, kind)
@@ -163,13 +165,22 @@ def _rms_norm(row: Row) -> Prediction:
     return Prediction(time, roofline_us(row, (m * n * BYTES[kind],) * 2), note)
 
 
+def _halves(row: Row) -> tuple[int, int]:
+    """Rows, and columns of a half of them."""
+    m, columns = sizes_of(row, "rows x columns of both halves")
+    if columns % 2:
+        raise UsageError(
+            f"{row.id}: {row.op} takes two halves of a row: an even number of columns, got {row.shapes!r}"
+        )
+    return m, columns // 2
+
+
 @predicts("swiglu")
 def _swiglu(row: Row) -> Prediction:
     """shapes: rows x (2 N), the input."""
-    (m, two_n), kind = shape_of(row), dtypes_of(row)[0][0]
-    n = two_n // 2
+    (m, n), kind = _halves(row), dtypes_of(row)[0][0]
     most, wide = _tile(row, n, 40)
-    tensors = tensor(kind, m * two_n), tensor(kind, m * n)
+    tensors = tensor(kind, m * 2 * n), tensor(kind, m * n)
     most = min(_share(row, m), most)
     one = m * n * BYTES[kind]
     return _by_rows(row, (2 * one, one), most, swiglu, *tensors, m, N=n, WIDE=wide)
@@ -178,10 +189,9 @@ def _swiglu(row: Row) -> Prediction:
 @predicts("swiglu_grad")
 def _swiglu_grad(row: Row) -> Prediction:
     """shapes: rows x (2 N), the input."""
-    (m, two_n), kind = shape_of(row), dtypes_of(row)[0][0]
-    n = two_n // 2
+    (m, n), kind = _halves(row), dtypes_of(row)[0][0]
     most, wide = _tile(row, n, 64)
-    tensors = tensor(kind, m * two_n), tensor(kind, m * n), tensor(kind, m * two_n)
+    tensors = tensor(kind, m * 2 * n), tensor(kind, m * n), tensor(kind, m * 2 * n)
     most = min(_share(row, m), most)
     one = m * n * BYTES[kind]
     return _by_rows(row, (3 * one, 2 * one), most, swiglu_grad, *tensors, m, N=n, WIDE=wide)
@@ -201,7 +211,11 @@ def _rope(row: Row) -> Prediction:
 
     Places of a tile: the vendor's tiling of today (ops-transformer, rope_rotate_half_tiling.cpp, GetStoreLines).
     """
-    (m, heads, dim), kind = shape_of(row), dtypes_of(row)[0][0]
+    (m, heads, dim), kind = sizes_of(row, "places x heads x dim"), float_of(row)
+    if dim % 2:
+        raise UsageError(
+            f"{row.id}: {row.op} turns halves of dim, which must be even; got {dim} of {row.shapes!r}"
+        )
     tensors = [tensor(kind, m * x * dim) for x in (heads, 1, 1, heads)]
     part = (load_product(row.product).ub_bytes - ROPE_KEPT) // ROPE_BUFFERS[kind]
     rows = max(1, min(_share(row, m), part // (BYTES[kind] * dim)))
@@ -236,7 +250,7 @@ def _by_rows(
 @predicts("rmsnorm_grad")
 def _rms_norm_grad(row: Row) -> Prediction:
     """The operator with the vendor's tiling; filling dgamma with zeros before is a launch of its own and not counted."""
-    s, (m, n), kind = Settings(row), shape_of(row), NAMES[dtypes_of(row)[0][0]]
+    s, (m, n), kind = Settings(row), sizes_of(row, "rows x columns"), NAMES[float_of(row)]
     tensors = [tensor(t, *x) for x, t in (((m, n), kind), ((m, n), kind), ((m,), "float32"), ((n,), kind))]
     with sim.device(**s.device_options()):
         found = rms_norm_grad(*tensors, tiling={"strategy": "vendor"}, values=False)

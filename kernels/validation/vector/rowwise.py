@@ -19,7 +19,7 @@ from ..settings import (
     measured_time,
     note_of,
     roofline_us,
-    shape_of,
+    sizes_of,
     tensor,
 )
 from ..table import Row
@@ -119,7 +119,7 @@ def tiled(
 @predicts(*(f"{op} {kind}" for op in JOINS for kind in ("row", "columns")))
 def _joined(row: Row) -> Prediction:
     """shapes: rows x columns. row: with a number of each row; columns: with one row of numbers."""
-    (rows, n), (kind, *_), (result, *_) = shape_of(row), *dtypes_of(row)
+    (rows, n), (kind, *_), (result, *_) = sizes_of(row, "rows x columns"), *dtypes_of(row)
     op, own = row.op.split()[0], row.op.endswith("row")
     tensors = tensor(kind, rows * n), tensor(kind, max(rows, n)), tensor(result, rows * n)
     moved = (rows * n * BYTES[kind], rows * n * BYTES[result])
@@ -129,7 +129,7 @@ def _joined(row: Row) -> Prediction:
 @predicts("broadcast row", "broadcast columns")
 def _spread(row: Row) -> Prediction:
     """shapes: rows x columns of the result. row: a number of each row all along it; columns: one row many times."""
-    (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (rows, n), (kind, *_) = sizes_of(row, "rows x columns"), dtypes_of(row)[0]
     tensors = tensor(kind, max(rows, n)), tensor(kind, rows * n)
     own = row.op.endswith("row")
     return tiled(row, (0, rows * n * BYTES[kind]), 16, (rows, n), rows_spread, *tensors, OWN=own)
@@ -138,6 +138,6 @@ def _spread(row: Row) -> Prediction:
 @predicts("argmax row")
 def _row_maximum(row: Row) -> Prediction:
     """shapes: rows x columns."""
-    (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (rows, n), (kind, *_) = sizes_of(row, "rows x columns"), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor("fp32", rows), tensor("int32", rows)
     return tiled(row, (rows * n * BYTES[kind], 0), 32, (rows, n), row_maximum, *tensors)

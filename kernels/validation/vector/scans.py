@@ -17,10 +17,11 @@ from ..settings import (
     Settings,
     dtypes_of,
     fitting,
+    matrices_of,
     measured_time,
     note_of,
     roofline_us,
-    shape_of,
+    sizes_of,
     tensor,
 )
 from ..table import Row
@@ -85,7 +86,7 @@ def along_columns(x_ptr, y_ptr, A, B, C, JOIN: tl.constexpr, ROWS: tl.constexpr,
 @predicts(*(f"{scan} rows" for scan in SCANS))
 def _rows(row: Row) -> Prediction:
     """shapes: rows x columns, along each row."""
-    (rows, n), (kind, *_), (result, *_) = shape_of(row), *dtypes_of(row)
+    (rows, n), (kind, *_), (result, *_) = sizes_of(row, "rows x columns"), *dtypes_of(row)
     join, reduce = SCANS[row.op.split()[0]]
     tensors, moved = (
         (tensor(kind, rows * n), tensor(result, rows * n)),
@@ -97,8 +98,7 @@ def _rows(row: Row) -> Prediction:
 @predicts(*(f"{scan} {axis}" for scan in SCANS for axis in ("columns", "middle")))
 def _columns(row: Row) -> Prediction:
     """shapes: a x b x c, along b; columns: b x c."""
-    sizes, (kind, *_), (result, *_) = shape_of(row), *dtypes_of(row)
-    a, b, c = sizes if len(sizes) == 3 else (1, *sizes)
+    (a, b, c), (kind, *_), (result, *_) = matrices_of(row), *dtypes_of(row)
     cores, join = Settings(row).number("cores"), SCANS[row.op.split()[0]][0]
     strip = min(1024, (a * c // cores // LANES + 1) * LANES, -(-c // LANES) * LANES)
     tensors = tensor(kind, a * b * c), tensor(result, a * b * c)

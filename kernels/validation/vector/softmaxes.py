@@ -11,7 +11,7 @@ from collections.abc import Callable
 from .... import simulator as sim
 from ....simulator import language as tl
 from ..registry import Prediction, predicts
-from ..settings import BYTES, dtypes_of, shape_of, tensor
+from ..settings import BYTES, dtypes_of, sizes_of, tensor
 from ..table import Row
 from .row_tiles import own_rows
 from .rowwise import tiled
@@ -156,7 +156,7 @@ def _log_and_start(row: Row) -> tuple[bool, Callable[[Row], float]]:
 @predicts("softmax", "log_softmax")
 def _softmax(row: Row) -> Prediction:
     """shapes: rows x columns."""
-    (rows, n), (kind, *_), (result, *_) = shape_of(row), *dtypes_of(row)
+    (rows, n), (kind, *_), (result, *_) = sizes_of(row, "rows x columns"), *dtypes_of(row)
     tensors, moved = (
         (tensor(kind, rows * n), tensor(result, rows * n)),
         (rows * n * BYTES[kind], rows * n * BYTES[result]),
@@ -168,7 +168,7 @@ def _softmax(row: Row) -> Prediction:
 @predicts("softmax_grad", "log_softmax_grad")
 def _softmax_grad(row: Row) -> Prediction:
     """shapes: rows x columns."""
-    (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (rows, n), (kind, *_) = sizes_of(row, "rows x columns"), dtypes_of(row)[0]
     tensors = [tensor(kind, rows * n) for _ in range(3)]
     one, (log, start) = rows * n * BYTES[kind], _log_and_start(row)
     return tiled(row, (2 * one, one), 32, (rows, n), softmax_grad, *tensors, LOG=log, start=start)
@@ -177,7 +177,7 @@ def _softmax_grad(row: Row) -> Prediction:
 @predicts("layernorm")
 def _layer_norm(row: Row) -> Prediction:
     """shapes: rows x columns; with gamma and beta."""
-    (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (rows, n), (kind, *_) = sizes_of(row, "rows x columns"), dtypes_of(row)[0]
     tensors = tensor(kind, rows * n), tensor(kind, n), tensor(kind, n), tensor(kind, rows * n)
     one = rows * n * BYTES[kind]
     return tiled(row, (one, one), 32, (rows, n), layer_norm, *tensors)
@@ -186,7 +186,7 @@ def _layer_norm(row: Row) -> Prediction:
 @predicts("layernorm_backward", "layernorm_grad")
 def _layer_norm_grad(row: Row) -> Prediction:
     """shapes: rows x columns; all three gradients."""
-    (rows, n), (kind, *_) = shape_of(row), dtypes_of(row)[0]
+    (rows, n), (kind, *_) = sizes_of(row, "rows x columns"), dtypes_of(row)[0]
     big, small = tensor(kind, rows * n), tensor("fp32", rows)
     tensors = big, tensor(kind, rows * n), tensor(kind, n), small, tensor("fp32", rows)
     outputs = tensor(kind, rows * n), tensor("fp32", 2 * n)

@@ -11,10 +11,12 @@ from typing import Any
 
 from .... import simulator as sim
 from ....simulator import language as tl
+from ....simulator.errors import UsageError
 from ....simulator.jit_function import JitFunction
 from ....simulator.products import load_product
 from ....simulator.record.run import Run
 from ..registry import Prediction, predicts
+from ..remarks import remark
 from ..settings import (
     BYTES,
     Settings,
@@ -97,6 +99,7 @@ def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: t
 
 
 LARGEST = 16384  # elements of a block
+COVERED = 0.9  # of the elements, at least, where a row says how many a core has
 OWN_TILING = ("range", "dropout")  # and with it more code
 WITHOUT_INPUT = ("memset", "fill", "broadcast", "range")  # broadcast: of one number
 
@@ -107,6 +110,8 @@ def tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run,
     """
     s = Settings(row)
     given, room = s.number("block", 0), load_product(row.product).ub_bytes
+    if s.text("block") and not given:
+        remark("block=0: taken as not given")
     full = min(LARGEST, room // (bytes_of_one * s.number("buffers", 2) * 2))
     if given:
         return fastest(row, [given], work)[0], ""
@@ -168,9 +173,10 @@ def _two(row: Row) -> Prediction:
     how = {"FN": BINARY[row.op], "PAST": s.text("l2") == "past", "IN_PLACE": row.op == "foreach_add"}
 
     def work(block: int) -> Run:
-        blocks = s.text("grid") == "blocks"
+        blocks = s.word("grid", "", "blocks") == "blocks"
         cores = -(-n // block) if blocks else s.number("cores")
         per_core = block if blocks else s.number("stretch", -(-n // cores))
+        _check_stretch(row, n, cores, per_core, part)
         tensors = tensor(a, n), tensor(b, n), tensor(c, n)
         return two_in.time((cores,), *tensors, n, per_core // part, **how, BLOCK=block)  # type: ignore[no-any-return]
 
@@ -178,6 +184,19 @@ def _two(row: Row) -> Prediction:
     time = measured_time(row, run) + (part - 1) * (run.time_us - overhead_us(run))
     note = f"1/{part} of the elements simulated" if part > 1 else note
     return Prediction(time, roofline_us(row, (n * read, n * written)), note)
+
+
+def _check_stretch(row: Row, n: int, cores: int, per_core: int, part: int) -> None:
+    """Cores that leave more than a tenth of the elements out, or have none for a part, do not add two tensors."""
+    if per_core * cores < COVERED * n:
+        raise UsageError(
+            f"{row.id}: stretch={per_core}: {cores} cores have {per_core * cores} of {n} elements; leave it out, or give "
+            f"{-(-n // cores)} or more"
+        )
+    if part > per_core:
+        raise UsageError(
+            f"{row.id}: part={part}: a core has only {per_core} elements; give no more than that"
+        )
 
 
 @predicts(*TERNARY)

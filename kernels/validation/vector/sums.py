@@ -24,10 +24,12 @@ from ..settings import (
     dtypes_of,
     fastest,
     halves,
+    matrices_of,
     measured_time,
     note_of,
     roofline_us,
     shape_of,
+    sizes_of,
     tensor,
     volume,
 )
@@ -230,7 +232,8 @@ def _images(row: Row) -> Prediction:
     """
     if not Settings(row).text("buffers"):
         row = replace(row, tiling=f"{row.tiling} buffers=1")
-    (images, channels, n), cores, (kind, result) = shape_of(row), Settings(row).number("cores"), _kinds(row)
+    images, channels, n = sizes_of(row, "images x channels x places")
+    cores, (kind, result) = Settings(row).number("cores"), _kinds(row)
     room, tensors = _room(row, 4), (tensor(kind, images * channels * n), tensor(result, channels))
 
     def work(most: int) -> Run:
@@ -245,7 +248,7 @@ def _images(row: Row) -> Prediction:
 @predicts(*(f"reduce_{how} rows" for how in JOINED))
 def _rows(row: Row) -> Prediction:
     """shapes: rows x columns; one number for each row."""
-    (rows, n), (kind, result), join = shape_of(row), _kinds(row), _join(row)
+    (rows, n), (kind, result), join = sizes_of(row, "rows x columns"), _kinds(row), _join(row)
     cores, tensors = Settings(row).number("cores"), (tensor(kind, rows * n), tensor(result, rows))
 
     def work(most: int) -> Run:
@@ -264,8 +267,7 @@ def _middle(row: Row) -> Prediction:
     Where strips leave more than half of the cores without work, several share one. A strip is a core's share of the columns,
     or wide enough for whole lines of L2, which cost less to read and more to join: the faster one.
     """
-    sizes, (kind, result), join = shape_of(row), _kinds(row), _join(row)
-    a, b, c = sizes if len(sizes) == 3 else (1, *sizes)
+    (a, b, c), (kind, result), join = matrices_of(row), _kinds(row), _join(row)
     cores, room = Settings(row).number("cores"), _room(row, 6)
     shapes = tensor(kind, a * b * c), tensor(result, a * c)
 

@@ -175,3 +175,9 @@ def test_bad_rows_are_status_2_and_failed_rows_are_status_1(table, capsys):
 def test_terminal_tricks_in_a_table_are_not_obeyed(table, capsys):
     status_of(["validate", "--table", table(ROWS[0].replace("first", "evil\x1b[2Jrow"))])
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_an_error_of_any_size_has_its_unit():
+    from ascendtile.reports.terminal.validation_view import _signed
+
+    assert [_signed(x) for x in (-0.5, 99.0, 2999.0)] == ["-50 %", "+9900 %", "+3e+05 %"]

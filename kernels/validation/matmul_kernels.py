@@ -91,7 +91,7 @@ def shared_out(
 
     Where the parts do not reach the last row, all cores go on to the rows below together.
     """
-    pid, down = tl.program_id(0), tl.num_programs(0) // ACROSS * SM
+    pid, down = tl.program_id(0).to(tl.int64), tl.num_programs(0) // ACROSS * SM
     begin = pid % ACROSS * SN
     right = min(begin + SN, N)
     for below in range(0, M, down):
@@ -123,7 +123,7 @@ def dealt_out(
     those of each PART of the sum after those of the one before, into a place of their own unless they are added up in
     memory."""
     down, wide = tl.cdiv(M, BM), tl.cdiv(N, BN)
-    for item in range(tl.program_id(0), down * wide * tl.cdiv(K, PART), tl.num_programs(0)):
+    for item in range(tl.program_id(0).to(tl.int64), down * wide * tl.cdiv(K, PART), tl.num_programs(0)):
         part, t = item // (down * wide), item % (down * wide)
         if BY_ROWS:
             row, column = place_in_groups(t, down, wide, GROUP, BACK)
@@ -158,7 +158,9 @@ def kept_in_l1(
     down, across = tl.cdiv(M, BM), tl.cdiv(N, BN)
     lines, along = (down, across) if KEEP_A else (across, down)
     wide = tl.cdiv(along, STRETCHES)
-    for item in range(tl.program_id(0), lines * STRETCHES * tl.cdiv(K, PART), tl.num_programs(0)):
+    for item in range(
+        tl.program_id(0).to(tl.int64), lines * STRETCHES * tl.cdiv(K, PART), tl.num_programs(0)
+    ):
         part, line, first = item // (lines * STRETCHES), item % lines, item // lines % STRETCHES * wide
         start = part * PART
         c = c_ptr if HOW[4] == ADDED else c_ptr + part * M * N
@@ -196,7 +198,7 @@ def kept_in_l1(
 @sim.jit
 def added_up(x_ptr, s_ptr, y_ptr, n, PARTS: tl.constexpr, BLOCK: tl.constexpr, SCALE: tl.constexpr):
     """Parts of a sum, n elements each, added up and put into the type of the result; SCALE: times a number for each."""
-    for first in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+    for first in range(tl.program_id(0).to(tl.int64) * BLOCK, n, tl.num_programs(0) * BLOCK):
         at = first + tl.arange(0, BLOCK)
         total = tl.load(x_ptr + at, mask=at < n, other=0)
         for p in tl.static_range(1, PARTS):
@@ -208,14 +210,29 @@ def added_up(x_ptr, s_ptr, y_ptr, n, PARTS: tl.constexpr, BLOCK: tl.constexpr, S
 
 
 @sim.jit
+def place_in_diagonals(t, lines, along, BLOCK: tl.constexpr):
+    """Line and place of tile t: bands of BLOCK lines, each in blocks of BLOCK places, each diagonal by diagonal."""
+    band, inside = t // (BLOCK * along), t % (BLOCK * along)
+    height = min(lines - band * BLOCK, BLOCK)
+    block, i = inside // (height * BLOCK), inside % (height * BLOCK)
+    width = min(along - block * BLOCK, BLOCK)
+    return band * BLOCK + i % height, block * BLOCK + (i // height + i % height) % width
+
+
+@sim.jit
 def many_products(
     a_ptr, b_ptr, c_ptr, M, N, K, GROUPS: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, HOW: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """GROUPS products with weights of their own (K x N each), of M rows each; tiles are dealt to the cores in turn."""
+    """GROUPS products with weights of their own (K x N each), of M rows each; tiles are dealt to the cores in turn: of each
+    product row by row, or in diagonals of blocks of BLOCK x BLOCK."""
     down, wide = tl.cdiv(M, BM), tl.cdiv(N, BN)
-    for t in range(tl.program_id(0), GROUPS * down * wide, tl.num_programs(0)):
+    for t in range(tl.program_id(0).to(tl.int64), GROUPS * down * wide, tl.num_programs(0)):
         group, tile = t // (down * wide), t % (down * wide)
         a, b, c = a_ptr + group * M * K, b_ptr + group * K * N, c_ptr + group * M * N
-        top, left = tile // wide * BM, tile % wide * BN
+        if BLOCK:
+            row, column = place_in_diagonals(tile, down, wide, BLOCK)
+        else:
+            row, column = tile // wide, tile % wide
+        top, left = row * BM, column * BN
         one_tile(a, b, c, c, M, N, K, top, M, left, N, 0, K, BM, BN, BK, HOW)

@@ -46,6 +46,9 @@ LAYOUTS = {
 USUAL = ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 256), (32, 256, 512), (16, 256, 512))
 LARGE = 5e11  # multiplications
 MOST_TILES = 1024  # of a product that is tried with an operand that stays in L1, for the time that it takes
+# Order of the tiles of a group: thresholdBlockNum and thresholdDimM of ops-transformer, gmm/grouped_matmul/op_kernel/
+# grouped_matmul.h (MNBlockIdxCompute), for cores as those of A2.
+DIAGONAL, FEW_ROWS = 8, 5
 Sizes = tuple[int, int, int]
 
 
@@ -75,6 +78,7 @@ class RowProduct:
         self.cores, self.product = self.s.number("cores"), sim.load_product(row.product)
         self.layouts = tuple(self._layout(name) for name in "ab")
         self.integer = self.a == "int8"
+        self.scaled = self.integer and self.c != "int32"  # sums go as they are into int32
         if row.op == "quant_matmul" and not self.integer:
             remark(f"quant_matmul of {self.a}: timed as a product whose results are not scaled")
 
@@ -114,7 +118,7 @@ class RowProduct:
         m, n, k = (rows or self.sizes[0], *self.sizes[1:])
         bm, bn, bk = way.tile
         last = kernels.STORED
-        if self.integer and way.parts == 1:
+        if self.scaled and way.parts == 1:
             last = kernels.SCALED
         elif way.parts > 1 and self.s.word("sums", "", "atomic") == "atomic":
             last = kernels.ADDED
@@ -136,8 +140,7 @@ class RowProduct:
             named |= {"PIECES": pieces(part, bk), "KEEP_A": way.keep == "a"}
             if named["PIECES"] > 1:
                 named["multibuffer"] = 1  # each piece is a tile of the kernel's own
-            grid = (min(self.cores, int(cut.count)),)
-            run = kernels.kept_in_l1.time(grid, *given, part, int(cut.stretches), **named)
+            run = kernels.kept_in_l1.time((self.cores,), *given, part, int(cut.stretches), **named)
         elif self.s.text("split"):
             across, single = self.s.numbers("split", 2)[1], self.s.numbers("single", 2)
             run = kernels.shared_out.time((self.cores,), *given, *single, across, **named)
@@ -183,7 +186,7 @@ class RowProduct:
         with sim.device(**self.s.device_options() | {"l2": "warm"}):
             return kernels.added_up.time(  # type: ignore[no-any-return]
                 (min(vectors, -(-m * n // block)),), sums, tensor("fp32", m * n), tensor(self.c, m * n), m * n,
-                PARTS=parts, BLOCK=block, SCALE=self.integer,
+                PARTS=parts, BLOCK=block, SCALE=self.scaled,
             )  # fmt: skip
 
 
@@ -204,7 +207,7 @@ def _matmul(row: Row) -> Prediction:
         time, note = _as_told(product), ""
     else:
         time, note = _best(product)
-    if product.integer:
+    if product.scaled:
         notes.append("results are scaled on the Vector cores")
     return Prediction(time, _bound(row, product.s, product.moved, float(prod(product.sizes)), product.a),
                       "; ".join(filter(None, [note, *notes])))  # fmt: skip
@@ -222,6 +225,10 @@ def _as_told(product: RowProduct) -> float:
 
 def _in_parts(product: RowProduct, part: int) -> tuple[float, str]:
     way, rows = _way(product), product.sizes[0] // part
+    if not rows:
+        raise UsageError(
+            f"{product.row.id}: part={part}, but there are {product.sizes[0]} rows; give at most as many"
+        )
     first, again = product.run(way, rows), product.run(way, rows, {"b": "warm", "*": "cold"})
     time = measured_time(product.row, first) + (again.time_us - overhead_us(again)) * (part - 1)
     return (
@@ -264,6 +271,11 @@ def _whole_in_l1(product: RowProduct, tile: Sizes, keep: str) -> bool:
     return bool(fits and 1 < tiles <= MOST_TILES and whole[0] >= (m if keep == "a" else n))
 
 
+def _blocks(rows: int, tile: Sizes) -> int:
+    """The blocks of tiles that the vendor's GroupedMatmul goes through in diagonals; 0: row by row, as few rows of tiles."""
+    return DIAGONAL if -(-rows // tile[0]) > FEW_ROWS else 0
+
+
 @predicts("grouped_matmul")
 def _grouped(row: Row) -> Prediction:
     """shapes: rows in all x N x K. tiling: cores, groups (of equal rows)."""
@@ -276,7 +288,7 @@ def _grouped(row: Row) -> Prediction:
     how = (kernels.PLAIN, kernels.PLAIN, 32 // BYTES[kind], False, kernels.STORED)
 
     def work(tile: Sizes) -> Run:
-        names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
+        names = dict(zip(("BM", "BN", "BK"), tile, strict=True)) | {"BLOCK": _blocks(rows, tile)}
         return kernels.many_products.time((cores,), *arguments, rows, n, k, GROUPS=groups, HOW=how, **names)  # type: ignore[no-any-return]
 
     cut = ((min(i, up(rows, FRACTAL)), min(j, up(n, FRACTAL)), min(q, up(k, FRACTAL))) for i, j, q in USUAL)

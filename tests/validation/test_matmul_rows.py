@@ -151,3 +151,66 @@ def test_vector_cores_that_start_beside_cube_cores_cost_their_start_and_their_co
 def test_a_layout_that_there_is_not_is_refused():
     with pytest.raises(UsageError, match="a=Q is not one of T, NZ, NZT"):
         predict(replace(TOLD, tiling=f"{TOLD.tiling} a=Q"))
+
+
+def us(op, shapes, tiling="cores=20", dtypes="fp16"):
+    return predict(replace(FREE, op=op, shapes=shapes, tiling=tiling, dtypes=dtypes)).value
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 9))
+def test_tiles_in_diagonals_are_each_met_once_and_a_diagonal_shares_no_line_and_no_place(lines, along, block):
+    met = np.zeros((lines * along, 2), np.int32)
+    in_diagonals[(1,)](met, lines, along, BLOCK=block)
+    assert sorted(map(tuple, met)) == list(np.ndindex(lines, along))
+    assert [tuple(x) for x in met // block] == sorted(tuple(x) for x in met // block)
+    first = met[: min(lines, along, block)]
+    assert len(set(first[:, 0])) == len(set(first[:, 1])) == len(first)
+
+
+@sim.jit
+def in_diagonals(out_ptr, lines, along, BLOCK: tl.constexpr):
+    for t in range(0, lines * along):
+        line, place = kernels.place_in_diagonals(t, lines, along, BLOCK)
+        tl.store(out_ptr + 2 * t, line)
+        tl.store(out_ptr + 2 * t + 1, place)
+
+
+@pytest.mark.parametrize(("n", "k"), [(2048, 1024), (4096, 512), (1000, 500)])
+def test_groups_take_about_what_their_products_take(n, k):
+    """One group as long as its product; several no longer than as many products one after the other."""
+    one = us("matmul", f"2048x{n}x{k}")
+    assert us("grouped_matmul", f"2048x{n}x{k}", "cores=20 groups=1") == pytest.approx(one, rel=0.1)
+    assert 2 * one < us("grouped_matmul", f"8192x{n}x{k}", "cores=20 groups=4") < 4 * one
+
+
+def test_sums_of_int8_products_that_stay_int32_are_not_scaled():
+    row = replace(FREE, shapes="1024x512x512", tiling="cores=20", dtypes="int8,int8->int32")
+    run = RowProduct(row).run(Way((128, 256, 512)))
+    assert not [n for n in run.pipes if n.startswith("AIV")]
+    assert "scaled" not in predict(row).note
+    assert predict(row).value < us("matmul", row.shapes, dtypes="fp16,fp16->fp32")
+
+
+def test_no_product_takes_less_than_a_tiny_one_on_the_same_cores():
+    """But for loads of single lines of 32 bytes, which take a little longer than longer ones."""
+    times = [us("matmul", f"{n}x{n}x{n}") for n in (1, 16, 64, 128)]
+    assert all(larger > 0.99 * tiny for tiny, larger in pairwise(times))
+
+
+def test_more_parts_than_rows_are_refused():
+    row = replace(TOLD, shapes="10x1024x1024")
+    assert predict(replace(row, tiling=f"{row.tiling} part=10")).value > 0
+    with pytest.raises(UsageError, match="part=11, but there are 10 rows"):
+        predict(replace(row, tiling=f"{row.tiling} part=11"))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("op", "shapes", "tiling"), [
+    ("grouped_matmul", "140000x128x128", "groups=140000"),
+    ("matmul", "65536x33000x16", "l1=128x256x16"),
+    ("matmul", "33000x65536x16", "l1=128x256x16 swizzle=3x1"),
+    ("matmul", "65536x33000x16", "l1=128x256x16 split=20x1 single=3328x33000"),
+])  # fmt: skip
+def test_tensors_of_more_elements_than_int32_counts_have_addresses(op, shapes, tiling):
+    found = predict(replace(FREE, op=op, shapes=shapes, tiling=f"cores=20 {tiling}", dtypes="fp16"))
+    assert found.value > found.roofline > 0

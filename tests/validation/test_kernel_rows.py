@@ -70,6 +70,40 @@ def test_the_gradient_of_an_image_multiplies_the_zeros_of_a_stride():
     assert strided.roofline < plain.roofline
 
 
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("kind", ["fp16", "bf16", "fp32"])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        *(
+            (32, 1024, 256, 14),
+            (32, 2048, 512, 7),
+            (32, 512, 128, 28),
+            (32, 256, 64, 56),
+            (32, 256, 1024, 14),
+        ),
+        *((32, 512, 2048, 7), (32, 960, 160, 7), (32, 576, 96, 14), (8, 144, 24, 56), (2, 1920, 640, 32)),
+        *((5, 1000, 100, 13), (1, 384, 256, 9)),
+    ],
+    ids=lambda x: "x".join(map(str, x)),
+)
+def test_the_gradient_of_the_image_by_a_kernel_of_one_takes_about_as_long_as_its_product(sizes, kind):
+    """It is the product of positions x channels out x channels in, and the convolution with the channels exchanged."""
+    n, c_in, c_out, size = sizes
+    like = replace(
+        ROWS["msi-alexnet-conv2d_backward_input-1"],
+        dtypes=f"{kind},{kind}->{kind}",
+        tiling="cores=24 l2=cold",
+    )
+
+    def microseconds(op, *shape):
+        return predict(replace(like, op=op, shapes="x".join(map(str, shape)))).value
+
+    found = microseconds("conv2d_backward_input", n, c_in, c_out, size, 1, 1, 0)
+    assert found <= 1.75 * microseconds("matmul", n * size * size, c_out, c_in)
+    assert found <= 1.5 * microseconds("conv2d", n, c_out, c_in, size, 1, 1, 0)
+
+
 def test_a_forward_convolution_takes_any_stride_and_refuses_other_sizes_in_words():
     row = ROWS["msi-alexnet-conv2d-5"]
     strided = predict(replace(row, shapes="32x256x256x13x3x2x1"))

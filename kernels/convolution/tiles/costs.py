@@ -61,6 +61,12 @@ class Rates:
         return self.product.number(key) if self.product.has(key) else 0.0
 
     @cached_property
+    def row_out(self) -> float:
+        """Cycles of a row that leaves L0C; 0 where sums come by UB."""
+        key = "path.l0c_to_gm.row_cycles"
+        return self.product.number(key) if self.product.has(key) else 0.0
+
+    @cached_property
     def latency(self) -> float:
         path = "path.gm_to_l1_nd2nz"
         late = f"{path}.latency_cycles"
@@ -237,12 +243,23 @@ class Image:
         window = Window(tile[0] * tile[1], tile[2], stride) if taps > 1 or stride > 1 else None
         return (window, None) if self.channels_last else (None, window)
 
+    def rows_out(self, rows: int, tile: Tile) -> int:
+        """Rows in memory that the sums of all phases of a tile are stored as, which the fixpipe takes one by one.
+
+        A row of channels for each position; else a row of positions for each channel, of which each image is one of its own,
+        and each line of it where the tile has a part of the lines' columns.
+        """
+        if self.channels_last:
+            return prod(tile) * prod(len(axis) for axis in self.phases)
+        return rows * tile[0] * (1 if tile[2] == self.counts[2] else tile[1])
+
     def cycles(self, rates: Rates, taps: str, rows: int, tile: Tile, deep: int) -> float:
-        """One tile."""
+        """One tile: the sums of one leave L0C while those of the next are made, unless that takes longer."""
         cycles = self.reload_cycles if taps == "reload" else self.window_cycles
         drain = 0.0 if rows * up(prod(tile), 16) * 8 <= rates.product.l0c_bytes else 500.0
         spread = RELOADED if taps == "reload" else 1.0
-        return cycles(rates, rows, tile, deep) * spread + drain + ITEM_CYCLES
+        made = cycles(rates, rows, tile, deep) * spread
+        return max(made, self.rows_out(rows, tile) * rates.row_out) + drain + ITEM_CYCLES
 
 
 @dataclass(frozen=True)

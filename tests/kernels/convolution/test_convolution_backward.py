@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ascendtile.simulator as sim
 from ascendtile.kernels import convolution_backward, get_operator, run_op
 from ascendtile.kernels.operator.plan import PlanContext
 from ascendtile.simulator.device import CUBE_MATH_TYPES
@@ -272,6 +273,25 @@ def test_the_automatic_way_is_the_fastest_or_within_5_percent(case):
         return result.launches[_product(result)].time_us
 
     assert microseconds("auto") <= 1.05 * min(microseconds("window"), microseconds("reload"))
+
+
+@pytest.mark.parametrize("sizes", [(32, 1024, 256, 14), (32, 576, 96, 14)])
+def test_tiles_are_chosen_by_the_rows_that_leave_l0c_too(sizes):
+    """Few channels to sum and many to store: short rows of positions keep the fixpipe busy longer than the Cube."""
+    n, c_in, c_out, size = sizes
+    arrays = [
+        sim.shape(s, "float16") for s in ((n, c_out, size, size), (n, c_in, size, size), (c_out, c_in, 1, 1))
+    ]
+
+    def launch(**tile):
+        only = {"output_mask": (True, False, False), "tiling": {"launches": "apart", **tile}}
+        with sim.device(A2):
+            found = convolution_backward(*arrays, stride=1, padding=0, values=False, **only)
+        return found.launches[_product(found)]
+
+    chosen = launch()
+    others = [launch(block_m=m, block_p=p) for m in (64, 128) for p in (4 * size, size * size)]
+    assert chosen.time_us <= 1.05 * min(x.time_us for x in others)
 
 
 # -- layouts -----------------------------------------------------------------------------------------------------------

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels.validation import predict, read_tables
-from ascendtile.kernels.validation.attention import times
+from ascendtile.kernels.validation.attention import flash, times
 from ascendtile.kernels.validation.attention.stages import attention_by_hand
 from ascendtile.kernels.validation.attention.times import Attended, Staging, time_of
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.products import load_product
 
 ROWS = {r.id: r for r in read_tables() if r.op == "flash_attention"}
 HAND, VENDOR = ROWS["pto-fajit-aarch64-128x1024"], ROWS["pto-fa-1024-npu"]
@@ -98,6 +99,76 @@ def test_causal_attention_multiplies_about_half_of_the_tiles():
     assert 0.5 * whole < half < 0.75 * whole
 
 
+@given(st.integers(1, 200), st.integers(1, 400), st.sampled_from([16, 64, 128]))
+def test_the_last_causal_query_sees_all_keys_and_each_one_before_it_one_less(queries, keys, rows):
+    """Of queries that see keys; a block goes through what its last query sees."""
+    work = flash._work(replace(VENDOR, shapes=f"2x{queries}x{keys}x16", tiling="cores=2 causal=1"))
+    mask = np.tri(queries, keys, keys - queries)[-work.queries :]
+    assert mask.any(1).all()
+    assert mask.sum() == np.tri(queries, keys, keys - queries).sum()
+    way = replace(SMALL, rows=rows)
+    last = [min(k, work.queries) - 1 for k in range(rows, work.queries + rows, rows)]
+    assert work.seen(way) == [mask[k].sum() for k in last]
+
+
+@pytest.mark.parametrize(
+    ("block", "queries", "before"), [("", 1, 300), ("", 40, 300), (" block=32x64", 64, 64)]
+)
+def test_causal_queries_see_the_keys_before_their_own_whole(block, queries, before):
+    def found(keys, causal):
+        tiling = f"cores=2 l2=warm causal={causal}{block}"
+        return predict(replace(HAND, shapes=f"2x{queries}x{keys}x32", tiling=tiling))
+
+    mine, whole = found(before + queries, 1), found(before + queries, 0)
+    assert found(before, 0).value < 1.05 * mine.value
+    assert mine.value < 1.15 * whole.value
+    assert mine.roofline <= min(whole.roofline, mine.value)
+    if queries == 1:
+        assert (mine.value, mine.roofline) == (whole.value, whole.roofline)
+
+
+@pytest.mark.parametrize("product", ["ascend910b3", "ascend910a"])
+def test_rows_of_queries_without_keys_are_only_filled(product):
+    def found(queries, causal=1):
+        row = replace(VENDOR, product=product, shapes=f"2x{queries}x64x64", tiling=f"cores=2 causal={causal}")
+        return predict(row)
+
+    few, more, most = found(64), found(1024), found(2048)
+    assert few.value < more.value < 1.1 * few.value
+    assert most.value - more.value == pytest.approx((more.value - few.value) * 1024 / 960)
+    assert most.value < found(2048, causal=0).value
+    assert most.roofline <= most.value
+
+
+def test_cores_that_hand_nothing_over_do_the_keys_before_too():
+    def found(queries, keys, causal):
+        row = replace(VENDOR, product="ascend910a", tiling=f"cores=2 causal={causal} block=64x64")
+        return predict(replace(row, shapes=f"2x{queries}x{keys}x32")).value
+
+    assert found(64, 448, 0) < found(64, 512, 1) < 1.3 * found(64, 512, 0)
+
+
+@pytest.mark.parametrize(("shapes", "l2"), [("64x256x1024x32", "cold"), ("2x32x128x32", "warm")])
+def test_what_others_changed_in_l2_goes_to_memory_at_most_once(shapes, l2):
+    """However many blocks and passes are more of what is simulated."""
+    chip = load_product("ascend910b3")
+    room = chip.number("l2.size") / (chip.number("memory.bandwidth_tb_per_s") * 1e6)
+    row = replace(VENDOR, product=chip.name, shapes=shapes)
+    clean, half, full = (
+        predict(replace(row, tiling=f"cores=2 l2={l2} changed={n}")).value for n in (0, 50, 100)
+    )
+    assert clean <= half <= clean + room / 2
+    assert half <= full <= clean + room
+
+
+@settings(max_examples=2)
+@given(st.sampled_from([1, 16, 128]), st.integers(1, 1100), st.integers(1, 300))
+def test_one_more_key_never_saves_much(queries, keys, more):
+    """The Vector unit does a row of a length in the middle of its width a little slower than one that fills it."""
+    few, many = (of_shape(VENDOR, f"1x{queries}x{n}x64", "cores=2 l2=warm") for n in (keys, keys + more))
+    assert few < 1.06 * many
+
+
 def test_each_of_mask_and_dropout_takes_time():
     none, mask, both = (
         of_shape(VENDOR, "4x512x2048x64", f"cores=4 l2=warm {x}") for x in ("", "mask=1", "mask=1 dropout=1")
@@ -132,6 +203,8 @@ def test_heads_that_share_keys_read_them_once_for_a_few_new_queries():
             "kv_heads=3, cores=4: both from 1, and the 4 heads a multiple of kv_heads",
         ),
         ({"tiling": "cores=0"}, "cores=0: numbers must be from 1"),
+        ({"tiling": "cores=4 causal=2"}, "causal=2 is neither 0 nor 1"),
+        ({"tiling": "cores=4 mask=5"}, "mask=5 is neither 0 nor 1"),
         ({"tiling": "cores=4 block=128"}, "tiling needs block= with 2 numbers joined by x"),
         ({"tiling": "cores=4 block=0x128"}, "a block and ahead from 1"),
         ({"tiling": "cores=4 block=64x64 pass=32"}, "pass no less than the keys of the block"),

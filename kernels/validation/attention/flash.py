@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ....simulator.device import device
 from ....simulator.errors import BufferOverflowError, UsageError
+from ....simulator.l2.state import L2State
 from ....simulator.products import load_product
 from ....simulator.record.run import Run
 from ...attention.tiles import forward_tiles
 from ..registry import NO_TILING, Prediction, predicts
-from ..settings import BYTES, Settings, dtypes_of, fastest, measured_time, roofline_us, sizes_of, tensor
+from ..settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    fastest,
+    measured_time,
+    overhead_us,
+    roofline_us,
+    sizes_of,
+    tensor,
+)
 from ..table import Row
-from .times import FRACTAL, Attended, Staging, time_of
+from .times import FRACTAL, Attended, Staging, time_of, written_back_us
 
 # FlashAttentionScore multiplies tiles of 128 x 128 and weighs 1024 keys at once, the scores of the next ones are made
 # meanwhile, in rows of a pass (ops-transformer, flash_attention_score: design notes; Process of S1s2Bn2gs1 in op_kernel).
@@ -27,6 +39,8 @@ USUAL = ((128, 128), (64, 256), (64, 128))
 def _attention(row: Row) -> Prediction:
     """shapes: heads x queries x keys x D. tiling: cores; kv_heads (as heads), causal=1; block=queries x keys of a tile.
 
+    causal: the last query sees all keys, each one before it one key less (the vendor's sparse_mode 3); of more queries than
+    keys the first ones see none, and their rows are filled with zeros.
     With a block: pass, keys that are weighed at once (two tiles); ahead, passes by which scores are ahead (4);
     handed=fp16, how scores and sums go through memory (fp32). Without one: the vendor's operator; mask=1, it reads a mask
     of queries x keys bytes (with causal=1 alone the compressed one, for the last pass of a block); dropout=1, it reads a
@@ -36,16 +50,29 @@ def _attention(row: Row) -> Prediction:
     work, s = _work(row), Settings(row)
     split = load_product(row.product).core_model == "split"
     time, run, note = _by_hand(row, work, _way(s, work)) if split else _in_one_core(row, work, s)
-    seen = (min(work.queries, work.keys) * (work.keys + 1) // 2) if work.causal else work.queries * work.keys
-    of_queries, of_keys = work.heads * work.queries, work.heads // work.group * work.keys
-    moved = [BYTES[work.kind] * rows * work.d for rows in (of_queries + 2 * of_keys, of_queries)]
-    roof = roofline_us(row, (moved[0], moved[1]), 2.0 * work.heads * seen * work.d, work.kind)
     outside = run.time_us - measured_time(row, run)
-    return Prediction(time - outside, roof, "" if s.text("block") else f"{NO_TILING}: {note}")
+    value = time + _blank_us(row, work) - outside
+    return Prediction(value, _roof(row, work), "" if s.text("block") else f"{NO_TILING}: {note}")
+
+
+def _roof(row: Row, work: Attended) -> float:
+    """The trivial bound, of the scores that are seen."""
+    hidden = work.queries * (work.queries - 1) // 2 if work.causal else 0
+    read = work.heads * work.queries + 2 * work.heads // work.group * work.keys
+    moved = [BYTES[work.kind] * rows * work.d for rows in (read, work.heads * shape_of(row)[1])]
+    scores = work.heads * (work.queries * work.keys - hidden)
+    return roofline_us(row, (moved[0], moved[1]), 2.0 * scores * work.d, work.kind)
+
+
+def _blank_us(row: Row, work: Attended) -> float:
+    """us in which queries without keys get their zeros, at the rate of L2."""
+    rows = work.heads * (shape_of(row)[1] - work.queries)
+    filled = float(BYTES[work.kind] * rows * work.d)
+    return roofline_us(row, (0.0, filled)) - roofline_us(row, (0.0, 0.0))
 
 
 def _work(row: Row) -> Attended:
-    """What a row states, if memory can hold it."""
+    """What a row states, if memory can hold it, of the queries that see keys."""
     s, (kind, *_) = Settings(row), dtypes_of(row)[0]
     heads, queries, keys, d = sizes_of(row, "heads x queries x keys x D")
     of_keys, cores = s.number("kv_heads", heads), s.number("cores")
@@ -59,8 +86,17 @@ def _work(row: Row) -> Attended:
         raise UsageError(
             f"{row.id}: mask and dropout are known of the vendor's operator only: leave them out, or block={s.text('block')}"
         )
-    facts = [bool(s.number(x, 0)) for x in ("causal", "mask", "dropout")]
-    return Attended(heads, heads // of_keys, queries, keys, d, kind, cores, *facts)
+    causal, mask, dropout = (_flag(s, name) for name in ("causal", "mask", "dropout"))
+    queries = min(queries, keys) if causal else queries
+    return Attended(heads, heads // of_keys, queries, keys, d, kind, cores, causal, mask, dropout)
+
+
+def _flag(s: Settings, name: str) -> bool:
+    """Whether a row says name=1."""
+    found = s.number(name, 0)
+    if found > 1:
+        raise UsageError(f"{s.row.id}: {name}={found} is neither 0 nor 1; one other mask is known, mask=1")
+    return bool(found)
 
 
 def _way(s: Settings, work: Attended) -> Staging:
@@ -101,15 +137,36 @@ def _by_hand(row: Row, work: Attended, way: Staging) -> tuple[float, Run, str]:
     options = Settings(row).device_options() | {"multibuffer": 1, "unit_flag": True}
     for smaller in _cut(way, work).smaller():
         try:
-            with device(**options):
-                return *time_of(work, smaller), "tiles and passes as in the vendor's source"
+            time, run = _of_any_l2(row, work, smaller, options)
+            return time, run, "tiles and passes as in the vendor's source"
         except BufferOverflowError as e:
             found = e
     raise found or UsageError(f"{row.id}: no tile of queries fits")
 
 
+def _of_any_l2(row: Row, work: Attended, way: Staging, options: dict[str, Any]) -> tuple[float, Run]:
+    """As `time_of`; what others changed in L2 goes to memory once, and is no part of what there is more of."""
+    l2, product = options["l2"], load_product(row.product)
+    if not isinstance(l2, L2State):
+        with device(**options):
+            return time_of(work, way)
+    with device(**options | {"l2": l2.words}):
+        time, run = time_of(work, way)
+    with device(**options):
+        late = time_of(work, way)[1].time_us - run.time_us
+    room = product.number("l2.size")
+    changed_us = l2.changed * room / (product.number("memory.bandwidth_tb_per_s") * 1e6)
+    return time + written_back_us(work, way, late, room, changed_us), run
+
+
 def _in_one_core(row: Row, work: Attended, s: Settings) -> tuple[float, Run, str]:
-    """The fastest of a few tiles, or the tile of the row."""
+    """The fastest of a few tiles, or the tile of the row. Causal ones that see more keys than they are do the keys that all
+    of them see, then the others."""
+    if work.causal and work.queries < work.keys:
+        whole = replace(work, keys=work.keys - work.queries, causal=False)
+        before = _in_one_core(row, whole, s)
+        time, run, note = _in_one_core(row, replace(work, keys=work.queries), s)
+        return before[0] - overhead_us(before[1]) + time, run, note
     q, k = (
         tensor(work.kind, n, m, work.d)
         for n, m in ((work.heads, work.queries), (work.heads // work.group, work.keys))

@@ -73,7 +73,8 @@ class Staging:
 class Attended:
     """heads: of queries, `group` of which share keys. queries, keys: of a head. d: length of a row.
 
-    causal: a query sees the keys up to its own place only, and blocks are shared so that cores have as much to do.
+    causal: the last query sees all keys, each one before it one key less (sparse_mode 3, rightDownCausal), and blocks are
+    shared so that cores have as much to do. No more queries than keys then: those before them would see none.
     mask: a byte for each query and key is read; without it, and flat, causal ones read one in the last pass of a block.
     dropout: a bit for each score is read.
     """
@@ -97,17 +98,50 @@ class Attended:
         """Blocks of queries of a head."""
         return -(-self.queries // way.rows)
 
+    def seen(self, way: Staging) -> list[int]:
+        """Keys that the last query of each block of a head sees."""
+        if not self.causal:
+            return [self.keys] * self.tiles(way)
+        before = self.keys - self.queries
+        return [before + min(k * way.rows, self.queries) for k in range(1, self.tiles(way) + 1)]
+
     def passes(self, way: Staging) -> tuple[int, float]:
         """(keys of a pass, passes) of a block, on average: tiles that no query of a block sees are not multiplied.
 
-        The Cube is active for 287 us in the step of Qwen3: 262 are the tiles up to the diagonal.
+        All passes but the last one are whole; where blocks see more and more keys they are as long as the mean one. The Cube
+        is active for 287 us in the step of Qwen3: 262 are the tiles up to the diagonal.
         """
-        blocks = range(1, self.tiles(way) + 1)
-        seen = [min(k * way.rows, self.keys) if self.causal else self.keys for k in blocks]
+        if not self.causal:
+            width = min(way.width, -(-self.keys // way.keys) * way.keys)
+            return width, max(1.0, self.keys / width)
+        seen = self.seen(way)
         mean = sum(seen) / len(seen)
         each = mean / (sum(-(-keys // way.width) for keys in seen) / len(seen))
         width = max(1, round(each / way.keys)) * way.keys
         return width, max(1.0, mean / width)
+
+    def simulated(self, way: Staging) -> tuple[tuple[tuple[int, int], ...], float]:
+        """Two lengths for each block, as (keys of a pass, passes), and how far from the first to the second it has to go.
+
+        With keys for one pass the lengths are whole tiles.
+        """
+        width, passes = self.passes(way)
+        if passes > LONGEST:
+            few = LONGEST // 2, LONGEST
+            return tuple((width, n) for n in few), (passes - few[0]) / (few[1] - few[0])
+        if passes > 1 or self.causal:
+            return tuple((width, n) for n in (floor(passes), ceil(passes))), passes % 1
+        tiles = max(1.0, self.keys / way.keys)
+        return tuple((n * way.keys, 1) for n in (floor(tiles), ceil(tiles))), tiles % 1
+
+    def touched(self, way: Staging, blocks: int, keys: int) -> int:
+        """Bytes of memory that `blocks` blocks over so many keys of each head take, with what is handed over."""
+        rows, width = blocks * way.rows * way.pair, min(way.width, keys)
+        of_keys = min(self.heads // self.group, -(-rows // (self.group * self.tiles(way) * way.rows)))
+        handed = (BYTES[way.handed] + BYTES[self.kind]) * width + BYTES[way.handed] * self.d
+        each = (way.ahead + 1) * handed + BYTES["fp32"] * self.d
+        own = 2 * BYTES[self.kind] * self.d * (rows + of_keys * keys)
+        return own + min(self.cores, blocks) * way.rows * way.pair * each
 
     def busiest(self, way: Staging) -> float:
         """Work of the core that has most, over the work of all cores on average: 1 where blocks can be shared evenly.
@@ -117,7 +151,7 @@ class Attended:
         """
         if not (self.causal and way.flat):
             return 1.0
-        of_head = [-(-min(k * way.rows, self.keys) // way.keys) for k in range(1, self.tiles(way) + 1)]
+        of_head = [-(-keys // way.keys) for keys in self.seen(way)]
         done = np.concatenate([[0], np.cumsum(np.tile(of_head, self.heads))])
         ends = done[shared(done, 2 * self.cores)]
         pairs = np.diff(ends[::2])
@@ -126,7 +160,8 @@ class Attended:
     def merged(self) -> Attended:
         """With the queries of all heads that share keys in one block, and keys in as many parts as cores have room for.
 
-        So does the vendor with a few new queries (IncreFlashAttention); its adding up of the parts is left out.
+        So does the vendor with a few new queries (IncreFlashAttention); its adding up of the parts is left out, and so are
+        the few keys that causal ones but the last do not see.
         """
         heads = self.heads // self.group
         parts = max(1, min(self.cores // heads, self.keys // FRACTAL))
@@ -160,13 +195,30 @@ def _cut(done: Numbers, cores: int, most: int) -> Numbers:
 
 def time_of(work: Attended, way: Staging) -> tuple[float, Run]:
     """us of all of it, and a run of a part of it. Raises BufferOverflowError if a tile of queries is too large."""
-    width, passes = work.passes(way)
-    few = (floor(passes), ceil(passes)) if passes <= LONGEST else (LONGEST // 2, LONGEST)
-    first, run = _of_passes(work, way, width, few[0])
-    if few[1] == few[0]:
+    (few, more), part = work.simulated(way)
+    first, run = _of_passes(work, way, *few)
+    if more == few:
         return first, run
-    last, run = _of_passes(work, way, width, few[1])
-    return first + (passes - few[0]) * (last - first) / (few[1] - few[0]), run
+    last, run = _of_passes(work, way, *more)
+    return first + part * (last - first), run
+
+
+def written_back_us(work: Attended, way: Staging, late_us: float, room: float, changed_us: float) -> float:
+    """us that all of it waits for what others changed in L2, of which each line goes to memory once.
+
+    late_us: of it, of the run that `time_of` gives, which takes a part of L2's `room` bytes. changed_us: memory's time for
+    all that is changed.
+    """
+    width, passes = work.simulated(way)[0][1]
+    blocks, keys = work.blocks(way), min(work.keys, width * passes)
+    whole, part = (
+        min(room, x)
+        for x in (
+            work.touched(way, blocks, work.keys),
+            work.touched(way, min(blocks, work.cores), keys),
+        )
+    )
+    return min(max(0.0, late_us) * whole / part, changed_us * whole / room)
 
 
 def _of_passes(work: Attended, way: Staging, width: int, passes: int) -> tuple[float, Run]:

@@ -20,6 +20,7 @@ from ..settings import (
     measured_time,
     overhead_us,
     roofline_us,
+    shape_of,
     sizes_of,
     tensor,
 )

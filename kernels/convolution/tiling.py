@@ -106,7 +106,8 @@ def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float
                     break
                 cycles = image.cycles(rates, taps, rows, tile, deep)
                 over = image.room(tile, rows, taps, deep, 1) > room
-                found = over, rounds * cycles  # one copy has to fit
+                fill = image.fill_cycles(rates, taps, rows, tile, deep)
+                found = over, rounds * cycles + fill  # one copy has to fit
                 if best is None or found < best[:2]:
                     best = *found, cycles, (taps, rows, tile, deep)
     assert best is not None

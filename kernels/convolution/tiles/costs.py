@@ -29,6 +29,7 @@ RELOADED = 1.15  # what short steps and a launch apart from grad_weight add wher
 DRAIN_RATE = 100  # bytes per cycle from L0C into memory
 MOST_POSITIONS = 512  # of a step of grad_weight
 Tile = tuple[int, int, int]  # images, rows, columns
+Plane = tuple[int, int, int, int, int]  # times, taps down and across, their distances
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class Image:
         return tuple(a.stride if self.geometry.transposed else 1 for a in self.geometry.axes)
 
     @cached_property
-    def planes(self) -> list[tuple[int, int, int, int, int]]:
+    def planes(self) -> list[Plane]:
         """(times, taps down, across, their distances) of the phases, alike ones together."""
         down, across = ([(p.taps, p.distance) for p in axis] for axis in self.phases[1:])
         deep = sum(p.taps for p in self.phases[0])
@@ -205,25 +206,46 @@ class Image:
 
     def window_cycles(self, rates: Rates, rows: int, tile: Tile, deep: int) -> float:
         """One tile of all phases, taps as windows."""
-        steps, size, total = -(-self.depth // deep), deep * rates.itemsize, 0.0
-        for times, h, w, x, y in self.planes:
-            seen, lines = self.seen(tile, h, w, x, y)
-            many = self._sharers(rates, rows, tile, max(1, times * steps))
-            weights = 0 if self.keeps(rows, deep) else h * w
-            shares = (weights * rows * size, many[0]), (seen * size, many[1])
-            loads = rates.loads(shares, deep // rates.c0 * (weights + lines))
-            total += times * steps * rates.step(loads, self._windows(rates, rows, tile, deep, h * w))
+        steps, total = -(-self.depth // deep), 0.0
+        for plane in self.planes:
+            loads = self._window_loads(rates, rows, tile, deep, plane)
+            products = self._windows(rates, rows, tile, deep, plane[1] * plane[2])
+            total += plane[0] * steps * rates.step(loads, products)
         return total
+
+    def _window_loads(
+        self, rates: Rates, rows: int, tile: Tile, deep: int, plane: Plane, first: bool = False
+    ) -> float:
+        """Of one step of a plane; the first one has the weights that are kept, too."""
+        (times, h, w, x, y), size = plane, deep * rates.itemsize
+        seen, lines = self.seen(tile, h, w, x, y)
+        many = self._sharers(rates, rows, tile, max(1, times * -(-self.depth // deep)))
+        weights = h * w if first or not self.keeps(rows, deep) else 0
+        shares = (weights * rows * size, many[0]), (seen * size, many[1])
+        return rates.loads(shares, deep // rates.c0 * (weights + lines))
 
     def reload_cycles(self, rates: Rates, rows: int, tile: Tile, deep: int) -> float:
         """One tile of all phases, taps loaded one by one."""
+        loads, products = self._reloads(rates, rows, tile, deep), self._products(rates, rows, tile, deep, 0)
+        return self._reload_steps(deep) * rates.step(loads, products)
+
+    def _reload_steps(self, deep: int) -> int:
         taps = prod(sum(p.taps for p in axis) for axis in self.phases)
-        steps, size = max(1, taps * -(-self.depth // deep)), deep * rates.itemsize
-        many = self._sharers(rates, rows, tile, max(1, steps // len(self.planes)))
+        return max(1, taps * -(-self.depth // deep))
+
+    def _reloads(self, rates: Rates, rows: int, tile: Tile, deep: int) -> float:
+        """Loads of one step of one tap."""
+        size = deep * rates.itemsize
+        many = self._sharers(rates, rows, tile, max(1, self._reload_steps(deep) // len(self.planes)))
         shares = (rows * size, many[0]), (prod(tile) * size, many[1])
         lines = tile[0] * tile[1] if self.steps[2] == 1 else prod(tile)  # positions with gaps come one by one
-        loads = rates.loads(shares, deep // rates.c0 * (1 + lines))
-        return steps * rates.step(loads, self._products(rates, rows, tile, deep, 0))
+        return rates.loads(shares, deep // rates.c0 * (1 + lines))
+
+    def fill_cycles(self, rates: Rates, taps: str, rows: int, tile: Tile, deep: int) -> float:
+        """The first loads of a core, which nothing hides."""
+        if taps == "reload":
+            return rates.latency + self._reloads(rates, rows, tile, deep)
+        return rates.latency + self._window_loads(rates, rows, tile, deep, self.planes[0], True)
 
     def _windows(self, rates: Rates, rows: int, tile: Tile, deep: int, taps: int) -> tuple[float, float]:
         """All taps of a plane: side by side in one product, or one by one."""

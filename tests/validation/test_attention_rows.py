@@ -73,7 +73,10 @@ def test_cores_that_hand_nothing_over_are_predicted_too(product):
     )
 
 
-@pytest.mark.parametrize("way", [SMALL, replace(SMALL, on=False), replace(SMALL, rows=16, pair=2)])
+LESS = [pytest.param(x, marks=pytest.mark.exhaustive) for x in (SMALL, replace(SMALL, on=False))]
+
+
+@pytest.mark.parametrize("way", [*LESS, replace(SMALL, rows=16, pair=2)])
 def test_what_is_not_simulated_is_more_of_the_same(monkeypatch, way):
     """12 passes, told by 4 and 8 of them, and 3 blocks of queries a core, told by 1 and 2 of them."""
     with sim.device("ascend910b3", values=False, multibuffer=1, l2="warm"):
@@ -94,6 +97,7 @@ def test_time_grows_with_keys_heads_and_queries():
         assert few < of_shape(HAND, more, tiling)
 
 
+@pytest.mark.exhaustive
 def test_causal_attention_multiplies_about_half_of_the_tiles():
     whole, half = (of_shape(HAND, "2x512x512x32", f"cores=2 l2=warm block=32x32 causal={c}") for c in (0, 1))
     assert 0.5 * whole < half < 0.75 * whole
@@ -112,7 +116,8 @@ def test_the_last_causal_query_sees_all_keys_and_each_one_before_it_one_less(que
 
 
 @pytest.mark.parametrize(
-    ("block", "queries", "before"), [("", 1, 300), ("", 40, 300), (" block=32x64", 64, 64)]
+    ("block", "queries", "before"),
+    [("", 1, 300), ("", 40, 300), pytest.param(" block=32x64", 64, 64, marks=pytest.mark.exhaustive)],
 )
 def test_causal_queries_see_the_keys_before_their_own_whole(block, queries, before):
     def found(keys, causal):
@@ -127,7 +132,7 @@ def test_causal_queries_see_the_keys_before_their_own_whole(block, queries, befo
         assert (mine.value, mine.roofline) == (whole.value, whole.roofline)
 
 
-@pytest.mark.parametrize("product", ["ascend910b3", "ascend910a"])
+@pytest.mark.parametrize("product", [pytest.param("ascend910b3", marks=pytest.mark.exhaustive), "ascend910a"])
 def test_rows_of_queries_without_keys_are_only_filled(product):
     def found(queries, causal=1):
         row = replace(VENDOR, product=product, shapes=f"2x{queries}x64x64", tiling=f"cores=2 causal={causal}")
@@ -148,7 +153,10 @@ def test_cores_that_hand_nothing_over_do_the_keys_before_too():
     assert found(64, 448, 0) < found(64, 512, 1) < 1.3 * found(64, 512, 0)
 
 
-@pytest.mark.parametrize(("shapes", "l2"), [("128x2048x1024x64", "cold"), ("2x32x128x32", "warm")])
+@pytest.mark.parametrize(
+    ("shapes", "l2"),
+    [pytest.param("128x2048x1024x64", "cold", marks=pytest.mark.exhaustive), ("2x32x128x32", "warm")],
+)
 def test_what_others_changed_in_l2_goes_to_memory_at_most_once(shapes, l2):
     """However many blocks and passes are more of what is simulated."""
     chip = load_product("ascend910b3")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..interpreter.tensors import Shape, Tensor
 from ..observers import is_quiet
-from .state import LINE_BYTES, LOOP, InL2, L2State, ends_of, lines_of
+from .state import COLD, LINE_BYTES, LOOP, InL2, L2State, ends_of, lines_of
 
 if TYPE_CHECKING:
     from ..call import Call
@@ -40,9 +40,13 @@ class Lines(NamedTuple):
 
 
 class Chain:
-    """What launches left in L2, oldest first. cold: whether nothing is there before the first; else it is in a loop."""
+    """What launches left in L2, oldest first. cold: whether nothing is there before the first; else it is in a loop.
 
-    def __init__(self, cold: bool = False) -> None:
+    together: launches of one operator, so that a device's "cold" is what the first of them finds, and not each.
+    """
+
+    def __init__(self, cold: bool = False, together: bool = False) -> None:
+        self.together = together
         self.left: list[Lines] = []
         self.owners: dict[int, tuple[weakref.ref[Any], int]] = {}
         self.numbers = GONE
@@ -52,7 +56,8 @@ class Chain:
     def entered(self, call: Call) -> Call:
         """The launch as it finds L2; as it is where nothing was launched before it, or the user says how it finds it."""
         words = call.device.l2
-        if (isinstance(words, str) and words != LOOP) or self._other(call):
+        follows = words == LOOP or not isinstance(words, str) or (self.together and words == COLD)
+        if not follows or self._other(call):
             return call
         state = L2State(
             tuple(_joined(self.left, self._spans(call))), words=words if isinstance(words, Mapping) else None
@@ -211,12 +216,13 @@ def following(found: Chain) -> Iterator[Chain]:
 def again_and_again(calls: Sequence[Call]) -> Iterator[Chain | None]:
     """The chain of launches that are made in this order again and again: the first finds what the last one left.
 
-    What that is, is told by their sizes. A chain that is in force goes on; a launch alone needs none.
+    What that is, is told by their sizes; with `l2="cold"` the first finds nothing. A chain that is in force goes on; a
+    launch alone needs none.
     """
     if current_chain() is not None or len(calls) < 2:
         yield current_chain()
         return
-    found = Chain()
-    for call in calls:
+    found = Chain(cold=calls[0].device.l2 == COLD, together=True)
+    for call in calls if found.empty else ():
         found.leaves(call, ends_of_all(call))
     yield found

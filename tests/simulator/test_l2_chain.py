@@ -125,6 +125,15 @@ def test_an_operator_of_several_launches_is_repeated_as_a_whole():
         assert run_op("rms_norm_grad", case="tiny", values=False, tiling=tiling).run.cycles >= run.cycles
 
 
+def test_of_an_operator_of_several_launches_only_the_first_finds_l2_cold():
+    tiling = {"strategy": "shared"}
+    with sim.device(l2="cold", overrides={"l2.size": 192 << 20}):
+        sums, dx, _ = run_op("group_norm_backward", case="vae-512", values=False, tiling=tiling).run.launches
+    assert sums.resources["HBM"] > 0
+    # It reads gamma; dy and x are there, and what it writes stays.
+    assert dx.resources["HBM"] < 0.01 * sums.resources["HBM"]
+
+
 def test_each_launch_is_as_the_user_says_also_in_a_chain():
     x, y = arrays(2)
     with sim.device(l2="cold"), sim.chain():

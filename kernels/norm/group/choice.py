@@ -19,6 +19,11 @@ MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
 # What an iteration of a loop, a group and two more launches cost, in elements of a core's share, and what an element costs
 # that is read twice, by one launch or by two, beside one that is read once: fitted to the simulator's own times.
 ITERATION_ELEMENTS = 660
+# Of streamed and shared, in the same unit: a block of channels (its sums leave, its gamma comes), the sums of a row of a
+# tile, and how much more a tile takes whose rows are no whole repeats of 64, added up piece by piece: fitted likewise.
+BLOCK_ELEMENTS, ROW_ELEMENTS = 2000, 120
+REPEAT, UNEVEN = 64, 1.2
+NARROWEST = 256  # columns to which rows that would fit whole are cut, so that a tile has more channels
 GROUP_ELEMENTS = 3700
 LAUNCH_ELEMENTS = 48_000
 TWICE = 1.45
@@ -89,12 +94,12 @@ def choose(view: Planes, itemsize: int, knobs: Knobs, context: PlanContext) -> d
     wanted = knobs["strategy"]
     if wanted == "auto" and view.space == 1 and _vectors_fit(view, itemsize, knobs, context.ub_bytes):
         wanted = "vectors"
-    twice = (TWICE_IN_L2 if stays_in_l2(view, itemsize, context.product) else TWICE_APART)[itemsize]
-    shared = functools.partial(_shared, twice=twice)
+    in_l2 = functools.partial(stays_in_l2, view, itemsize, context.product)
+    shared = functools.partial(_shared, twice=(TWICE_IN_L2 if in_l2() else TWICE_APART)[itemsize])
     makers: dict[str, Callable[..., Choice | None]]
     makers = {
         "resident": _resident,
-        "streamed": _streamed,
+        "streamed": functools.partial(_streamed, in_l2=in_l2),
         "shared": shared,
         "vectors": _vectors,
         "cube": _cube,
@@ -106,6 +111,7 @@ def choose(view: Planes, itemsize: int, knobs: Knobs, context: PlanContext) -> d
 
 
 Choice = tuple[float, dict[str, Any]]
+InL2 = Callable[[int], bool]  # whether so many groups at a time stay in L2 from one sweep to the next
 
 
 def _resident(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice | None:
@@ -135,21 +141,39 @@ def _resident(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) ->
     return work(groups), {**tiling, "cores": used}
 
 
-def _tile(view: Planes, itemsize: int, knobs: Knobs, ub: int) -> tuple[int, int]:
-    """(channels, elements of S) of a tile: whole channels if several fit, else a chunk of one."""
+def _tiles(view: Planes, itemsize: int, knobs: Knobs, ub: int) -> list[tuple[int, int]]:
+    """(channels, elements of S) of the tiles to choose from: rows as wide as fit, or cut so that there are more of them."""
     budget = max(BLOCK, (ub - MARGIN_BYTES) // tile_bytes(itemsize, knobs["buffers"]))
-    cols = min(view.space, knobs["cols"] or even_part(view.space, budget // BLOCK * BLOCK))
-    most = max(1, budget // up(cols, BLOCK))
-    return min(view.depth, knobs["rows"] or even_part(view.depth, most)), cols
+
+    def rows(cols: int) -> int:
+        most = max(1, budget // up(cols, BLOCK))
+        return min(view.depth, knobs["rows"] or even_part(view.depth, most))
+
+    if knobs["cols"]:
+        widths = [min(view.space, knobs["cols"])]
+    else:
+        parts = (view.space // k for k in range(2, view.space // NARROWEST + 1) if view.space % k == 0)
+        widths = [even_part(view.space, budget // BLOCK * BLOCK), *(n for n in parts if n <= budget)]
+    return [(rows(cols), cols) for cols in widths]
 
 
-def _streamed(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
-    rows, cols = _tile(view, itemsize, knobs, ub)
+def _tile_work(rows: int, cols: int, twice: float) -> float:
+    """A tile in both sweeps, in elements that are read once."""
+    wide = up(cols, BLOCK) * (UNEVEN if cols % REPEAT else 1.0)
+    return twice * rows * wide + ROW_ELEMENTS * rows + 2 * ITERATION_ELEMENTS
+
+
+def _streamed(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int, in_l2: InL2) -> Choice:
     share = -(-view.tasks // cores)
-    iterations = -(-view.depth // rows) * -(-view.space // cols)
-    work = share * (iterations * (TWICE * rows * up(cols, BLOCK) + 2 * ITERATION_ELEMENTS) + GROUP_ELEMENTS)
+    twice = TWICE if in_l2(min(cores, view.tasks)) else max(TWICE, TWICE_APART[itemsize])
+
+    def work(tile: tuple[int, int]) -> float:
+        blocks, chunks = -(-view.depth // tile[0]), -(-view.space // tile[1])
+        return share * (blocks * (chunks * _tile_work(*tile, twice) + BLOCK_ELEMENTS) + GROUP_ELEMENTS)
+
+    rows, cols = tile = min(_tiles(view, itemsize, knobs, ub), key=work)
     tiling = {"strategy": "streamed", "groups": 1, "rows": rows, "cols": cols, "parts": 1}
-    return work, {**tiling, "cores": -(-view.tasks // share)}
+    return work(tile), {**tiling, "cores": -(-view.tasks // share)}
 
 
 def strip_of_sums(depth: int, parts: int, ub: int) -> int:
@@ -159,24 +183,27 @@ def strip_of_sums(depth: int, parts: int, ub: int) -> int:
     return depth if depth <= most else max(BLOCK, even_part(depth, most // BLOCK * BLOCK))
 
 
-def stays_in_l2(view: Planes, itemsize: int, product: Product) -> bool:
-    """Whether L2 still holds dy and x when the launch that read them is over: both fit, and the oldest leave first."""
-    return 2 * view.tasks * view.depth * view.space * itemsize <= product.number("l2.size")
+def stays_in_l2(view: Planes, itemsize: int, product: Product, tasks: int | None = None) -> bool:
+    """Whether L2 still holds dy and x of so many groups (None: all) when what read them is over: oldest leave first."""
+    tasks = view.tasks if tasks is None else tasks
+    return 2 * tasks * view.depth * view.space * itemsize <= product.number("l2.size")
 
 
 def _shared(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int, twice: float) -> Choice:
     """parts: spans of S, as many as give every core UNITS_PER_CORE units."""
-    rows, cols = _tile(view, itemsize, knobs, ub)
-    blocks, chunks = -(-view.depth // rows), -(-view.space // cols)
-    wanted = -(-UNITS_PER_CORE * cores // (view.tasks * blocks))
-    parts = -(-chunks // -(-chunks // min(chunks, knobs["parts"] or wanted)))
-    units = view.tasks * blocks * parts
-    share = -(-units // cores)
-    iterations = share * -(-chunks // parts)
-    work = iterations * (twice * rows * up(cols, BLOCK) + 2 * ITERATION_ELEMENTS) + LAUNCH_ELEMENTS
-    work += -(-share // (blocks * parts)) * GROUP_ELEMENTS
-    tiling = {"strategy": "shared", "groups": 1, "rows": rows, "cols": cols, "parts": parts}
-    return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}
+
+    def shared(rows: int, cols: int) -> Choice:
+        blocks, chunks = -(-view.depth // rows), -(-view.space // cols)
+        wanted = -(-UNITS_PER_CORE * cores // (view.tasks * blocks))
+        parts = -(-chunks // -(-chunks // min(chunks, knobs["parts"] or wanted)))
+        units = view.tasks * blocks * parts
+        share = -(-units // cores)
+        work = share * (-(-chunks // parts) * _tile_work(rows, cols, twice) + BLOCK_ELEMENTS)
+        work += LAUNCH_ELEMENTS + -(-share // (blocks * parts)) * GROUP_ELEMENTS
+        tiling = {"strategy": "shared", "groups": 1, "rows": rows, "cols": cols, "parts": parts}
+        return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}
+
+    return min((shared(*tile) for tile in _tiles(view, itemsize, knobs, ub)), key=lambda x: x[0])
 
 
 def _cube(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
@@ -246,7 +273,7 @@ def vendor_tiling(view: Planes, itemsize: int, knobs: Knobs, product: Product, c
     }
     rows = view.depth if mode == 0 else 1
     if mode == 5 and up(view.depth, BLOCK) * VENDOR_LINE_BYTES > product.ub_bytes:
-        rows = _tile(view, itemsize, {**knobs, "rows": None, "cols": 1}, product.ub_bytes)[0]
+        rows = _tiles(view, itemsize, {**knobs, "rows": None, "cols": 1}, product.ub_bytes)[0][0]
     elif mode == 5:
         wide = {**knobs, "strategy": "vectors", "rows": 1, "groups": 1, "buffers": 1}
         return {

@@ -13,7 +13,6 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
 from ....simulator.jit_function import JitFunction
-from ....simulator.products import load_product
 from ....simulator.record.run import Run
 from ..registry import Prediction, predicts
 from ..remarks import remark
@@ -34,6 +33,7 @@ from ..settings import (
 from ..table import Row
 from .expressions import BINARY, TERNARY, UNARY
 from .starts import larger_code_us
+from .tiles import tile_elements
 
 
 @sim.jit
@@ -98,7 +98,6 @@ def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: t
         tl.store(z_ptr + o, z.to(z_ptr.dtype.element_ty), mask=mask)
 
 
-LARGEST = 16384  # elements of a block
 COVERED = 0.9  # of the elements, at least, where a row says how many a core has
 OWN_TILING = ("range", "dropout")  # and with it more code
 WITHOUT_INPUT = ("memset", "fill", "broadcast", "range")  # broadcast: of one number
@@ -109,10 +108,10 @@ def tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run,
     tile and what is computed, half of it, and a quarter; less where an expression needs more than that for itself.
     """
     s = Settings(row)
-    given, room = s.number("block", 0), load_product(row.product).ub_bytes
+    given = s.number("block", 0)
     if s.text("block") and not given:
         remark("block=0: taken as not given")
-    full = min(LARGEST, room // (bytes_of_one * s.number("buffers", 2) * 2))
+    full = tile_elements(row, bytes_of_one * s.number("buffers", 2) * 2)
     if given:
         return fastest(row, [given], work)[0], ""
     run, block, count = fitting(row, full, 256, work)

@@ -44,10 +44,16 @@ def fetched(ptr, offsets, mask, PAST: tl.constexpr):
 
 
 @sim.jit
+def own_elements(n, per_core):
+    """The first element of a core, and the one behind its last; in int64, as there may be more than 2**31 of them."""
+    start = tl.program_id(0).to(tl.int64) * per_core
+    return start, min(start + per_core, n)
+
+
+@sim.jit
 def one_in(x_ptr, y_ptr, n, per_core, FN: tl.constexpr, WIDEN: tl.constexpr, BLOCK: tl.constexpr):
     """WIDEN: of bf16 to fp32, for arithmetic; a copy moves what is there."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         offsets = s + tl.arange(0, BLOCK)
         x = (
@@ -61,8 +67,7 @@ def one_in(x_ptr, y_ptr, n, per_core, FN: tl.constexpr, WIDEN: tl.constexpr, BLO
 @sim.jit
 def none_in(y_ptr, n, per_core, NUMBERED: tl.constexpr, BLOCK: tl.constexpr):
     """One number everywhere, or NUMBERED: the numbers of a range."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     y = tl.zeros((BLOCK,), y_ptr.dtype.element_ty)
     step = tl.arange(0, BLOCK).to(y_ptr.dtype.element_ty) if NUMBERED else y
     for s in range(start, end, BLOCK):
@@ -76,8 +81,7 @@ def two_in(
     FN: tl.constexpr, PAST: tl.constexpr, IN_PLACE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """IN_PLACE: the result goes to where the first operand was."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         offsets = s + tl.arange(0, BLOCK)
         mask = offsets < end
@@ -88,8 +92,7 @@ def two_in(
 
 @sim.jit
 def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: tl.constexpr):
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         o = s + tl.arange(0, BLOCK)
         mask = o < end

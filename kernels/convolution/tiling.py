@@ -106,6 +106,8 @@ def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float
                     break
                 cycles = image.cycles(rates, taps, rows, tile, deep)
                 over = image.room(tile, rows, taps, deep, 1) > room
+                if best is not None and (over, rounds * cycles) >= best[:2]:
+                    continue  # whatever its first loads take
                 fill = image.fill_cycles(rates, taps, rows, tile, deep)
                 found = over, rounds * cycles + fill  # one copy has to fit
                 if best is None or found < best[:2]:

@@ -98,7 +98,7 @@ def _best(row: Row, s: Sizes, done: Sizes, what: str) -> Prediction:
     multiplications = float(s.n) * s.out**2 * s.c_out * s.c_in * s.taps**2
     x, y, w = s.n * s.c_in * s.size**2, s.n * s.c_out * s.out**2, s.c_in * s.c_out * s.taps**2
     size, written = BYTES[dtypes_of(row)[0][0]], {"forward": y, "image": x, "weight": w}[what]
-    operand = "hf32" if Settings(row).text("hf32") else dtypes_of(row)[0][0]
+    operand = "hf32" if Settings(row).hf32() else dtypes_of(row)[0][0]
     roofline = roofline_us(row, ((x + y + w - written) * size, written * size), multiplications, operand)
     return Prediction(time, roofline, note_of(len(found), knobs))
 
@@ -111,7 +111,7 @@ def _time(row: Row, s: Sizes, what: str, knobs: dict[str, Any]) -> float:
     same: dict[str, Any] = {
         "stride": s.stride,
         "padding": s.padding,
-        "cube_math_type": "USE_HF32" if settings.text("hf32") else "KEEP_DTYPE",
+        "cube_math_type": "USE_HF32" if settings.hf32() else "KEEP_DTYPE",
         # What the boards timed is one kernel of several, so layouts and products are launches of their own here, too.
         "tiling": {"cores": settings.number("cores"), "launches": "apart", **knobs},
         "values": False,

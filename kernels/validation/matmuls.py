@@ -83,10 +83,7 @@ class RowProduct:
             remark(f"quant_matmul of {self.a}: timed as a product whose results are not scaled")
 
     def _layout(self, name: str) -> int:
-        text = self.s.text(name)
-        if text not in LAYOUTS:
-            raise UsageError(f"{self.row.id}: {name}={text} is not one of {', '.join(filter(None, LAYOUTS))}")
-        return LAYOUTS[text]
+        return LAYOUTS[self.s.one_of(name, LAYOUTS)]
 
     def cut(self, tile: Sizes) -> Sizes:
         """A tile that is no larger than the product, in whole fractals; of what lies in fractals at least one."""
@@ -215,7 +212,7 @@ def _matmul(row: Row) -> Prediction:
 
 def _way(product: RowProduct) -> Way:
     tile: Sizes = product.s.numbers("l1", 3)  # type: ignore[assignment]
-    return Way(product.cut(tile), product.s.text("keep"), product.s.number("parts", 1))
+    return Way(product.cut(tile), product.s.one_of("keep", ("a", "b")), product.s.number("parts", 1))
 
 
 def _as_told(product: RowProduct) -> float:
@@ -240,7 +237,7 @@ def _in_parts(product: RowProduct, part: int) -> tuple[float, str]:
 def _bound(row: Row, s: Settings, moved: tuple[int, int], multiplications: float, operand: str) -> float:
     """The trivial bound, with the peak of the cores that the row uses."""
     cores = sim.load_product(row.product).cube_cores
-    operand = "hf32" if operand == "fp32" and s.text("hf32") else operand
+    operand = "hf32" if operand == "fp32" and s.hf32() else operand
     return roofline_us(row, moved, multiplications * cores / min(cores, s.number("cores")), operand)
 
 

@@ -167,24 +167,12 @@ def _maxpool(row: Row) -> Prediction:
 
 @predicts("maxpool_grad")
 def _maxpool_grad(row: Row) -> Prediction:
-    """One plane at a time, or as many rows of the pooled image as fit with the rows of the image that they meet."""
-    s, rows = _sizes(row), _sizes(row).out[0]
-    while True:
-        try:
-            return _gradient(row, s, rows)
-        except BufferOverflowError:
-            if rows == 1:
-                raise
-            rows = -(-rows // 2)
-
-
-def _gradient(row: Row, s: PoolSizes, rows: int) -> Prediction:
-    cores, (out_h, out_w) = Settings(row).number("cores"), s.out
-    height = s.height if rows == out_h else (rows - 1) * s.stride + s.taps
-    items = s.planes * -(-out_h // rows)
-    whole, y = items * height * s.width * C0, items * rows * out_w * C0
+    """One plane at a time, or bands of one with as many rows of the pooled image as fit in UB."""
+    s, cores = _sizes(row), Settings(row).number("cores")
+    (out_h, out_w), whole = s.out, s.planes * s.height * s.width * C0
+    y = s.planes * out_h * out_w * C0
     tensors = tensor("fp32", y), tensor("fp16", y), tensor("fp32", whole)
-    numbers = {"H": height, "W": s.width, "OH": rows, "OW": out_w, "K": s.taps, "STEP": s.stride}
+    numbers = {"H": s.height, "W": s.width, "OH": out_h, "OW": out_w, "K": s.taps, "STEP": s.stride}
 
     def work(rows: int) -> Run:
         bands = _bands(s, rows)

@@ -66,7 +66,7 @@ def _read(row: Row) -> Prediction:
     """
     s, (m, n) = Settings(row), sizes_of(row, "rows x columns")
     tile_m, tile_n = s.numbers("tile", 2)
-    cores, times, every = s.number("cores"), s.number("times", 1), s.text("all")
+    cores, times, every = s.number("cores"), s.number("times", 1), s.one_of("all", ("same", "turned"))
     x, tiles = tensor("fp16", m, n), dict[str, Any](TM=tile_m, TN=tile_n)
     if every:
         sizes: tuple[int, ...] = (m, n, int(every == "turned"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from math import prod
 from typing import Any, TypeVar
 
@@ -62,6 +62,13 @@ class Settings:
         remark(f"{key}={found} is not {known}: taken as {f'{key}={default}' if default else 'not given'}")
         return default
 
+    def one_of(self, key: str, words: Collection[str], default: str = "") -> str:
+        """The text of a key that must be one of these words; any other is refused."""
+        found = self.text(key, default)
+        if found != default and found not in words:
+            raise UsageError(f"{self.row.id}: {key}={found} is not one of {', '.join(filter(None, words))}")
+        return found
+
     def number(self, key: str, default: int | None = None) -> int:
         """The whole number of a key; without a default the row must have it. From 1, or 0 where that has a meaning."""
         found = self.text(key) or None
@@ -93,10 +100,8 @@ class Settings:
         """What is in L2 at the start. l2=cold (nothing; also where it is not said), past (nothing, and loads leave nothing
         there), warm (everything), first (the first input), loop (what the same launch left). changed=N: N % of L2 is full of
         what other kernels wrote."""
-        entry, changed = self.text("l2", UNSAID_L2), self.number("changed", 0)
         known = {COLD: COLD, "past": COLD, WARM: WARM, "first": {"x_ptr": WARM, "*": COLD}, LOOP: LOOP}
-        if entry not in known:
-            raise UsageError(f"{self.row.id}: l2={entry} is not one of {', '.join(known)}")
+        entry, changed = self.one_of("l2", known, UNSAID_L2), self.number("changed", 0)
         if changed and entry == LOOP:
             raise UsageError(
                 f"{self.row.id}: changed={changed} is of other kernels, l2=loop has none; give one of them"
@@ -107,10 +112,16 @@ class Settings:
     def after_others(self) -> bool:
         """code=cold: other kernels ran before, or L2 was cleared, so each core fetches the code first; warm: the same kernel
         ran before, as in a loop. Where it is not said, by what is said of L2."""
-        entry = self.text("code", WARM if self.text("l2", UNSAID_L2) == LOOP else COLD)
-        if entry not in (COLD, WARM):
-            raise UsageError(f"{self.row.id}: code={entry} is not one of {COLD}, {WARM}")
-        return entry == COLD
+        unsaid = WARM if self.text("l2", UNSAID_L2) == LOOP else COLD
+        return self.one_of("code", (COLD, WARM), unsaid) == COLD
+
+    def cores_alone(self) -> bool:
+        """time=core: what was measured is the cores' own time, without the launch."""
+        return self.word("time", "task", "core") == "core"
+
+    def hf32(self) -> bool:
+        """hf32=yes: FP32 is multiplied as HF32."""
+        return bool(self.one_of("hf32", ("yes",)))
 
     def device_options(self, compiler: str = "ascendc") -> dict[str, Any]:
         """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start.
@@ -189,9 +200,7 @@ def tensor(dtype: str, *sizes: int) -> Shape:
 
 def measured_time(row: Row, run: Run) -> float:
     """The time that the row states: of the task, or of its cores alone (time=core)."""
-    return run.time_us - (
-        outside_us(row, run) if Settings(row).word("time", "task", "core") == "core" else 0.0
-    )
+    return run.time_us - (outside_us(row, run) if Settings(row).cores_alone() else 0.0)
 
 
 def outside_us(row: Row, run: Run) -> float:
@@ -216,7 +225,7 @@ def vector_cores_us(row: Row, run: Run, each: int) -> float:
         return 0.0
     s, cores = Settings(row), launch.cores_used
     later = start_cycles(product) * each * (cores - 1) / product.us_to_cycles(1.0)
-    time = 0.0 if s.word("time", "task", "core") == "core" else later
+    time = 0.0 if s.cores_alone() else later
     if s.after_others():
         time += cold_code_us(product, cores * (1 + each), True) - cold_code_us(product, cores, False)
     return time
@@ -239,11 +248,13 @@ def roofline_us(
     moved: bytes of what is read and of what is written; passes: how often all of that goes to the cores and back.
     """
     product, settings = load_product(row.product), Settings(row)
-    memory = _through_memory(product, settings.text("l2", COLD), moved) / _bytes_per_us(product, "memory")
+    memory = _through_memory(product, settings.text("l2", UNSAID_L2), moved) / _bytes_per_us(
+        product, "memory"
+    )
     l2 = passes * sum(moved) / _bytes_per_us(product, "l2")
     per_cycle = 256 * product.integer(f"cube.k_per_cycle.{operand}") * product.cube_cores
     cube = multiplications / per_cycle / product.us_to_cycles(1.0)
-    launch = 0.0 if settings.word("time", "task", "core") == "core" else launch_overhead_us(product)
+    launch = 0.0 if settings.cores_alone() else launch_overhead_us(product)
     return max(memory, l2, cube) + launch
 
 

@@ -215,6 +215,8 @@ def test_heads_that_share_keys_read_them_once_for_a_few_new_queries():
         ({"tiling": "cores=4 mask=5"}, "mask=5 is neither 0 nor 1"),
         ({"tiling": "cores=4 block=128"}, "tiling needs block= with 2 numbers joined by x"),
         ({"tiling": "cores=4 block=0x128"}, "a block and ahead from 1"),
+        ({"tiling": "cores=4 block=0x128", "product": "ascend910a"}, "a block and ahead from 1"),
+        ({"tiling": "cores=4 block=64x64 ahead=0"}, "ahead=0: numbers must be from 1"),
         ({"tiling": "cores=4 block=64x64 pass=32"}, "pass no less than the keys of the block"),
         (
             {"tiling": "cores=4 block=64x64 mask=1"},

@@ -126,6 +126,12 @@ def test_a_number_is_within_its_range_or_refused_by_key_and_id(key, number):
         ("add", "64", "fp32", "cores=4 buffers=100", "add of 64, fp32, cores=4 buffers=100: "),
         ("transdata", "768x768", "fp16", "cores=4 to=NC1HWC0", "FRACTAL_NZ is of M x N, NC1HWC0 and FRACTAL_Z of N x C"),
         ("transdata", "64x64", "fp16", "cores=4 to=FRACTAL_NZ c0=7", "c0=7: blocks have a power of two"),
+        ("matmul", "64x64x64", "fp16", "cores=4 l1=16x16x16 keep=ab", "keep=ab is not one of a, b"),
+        ("matmul", "64x64x64", "fp32", "cores=4 l1=16x16x16 hf32=no", "hf32=no is not one of yes"),
+        ("conv2d", "1x16x16x4x1x1x0", "fp32", "cores=4 hf32=no", "hf32=no is not one of yes"),
+        ("triton attention", "1x64x64", "fp16", "cores=4 block=32x32 maximum=no", "maximum=no is not one of running, none"),
+        ("memcpy GM->UB", "64x64", "fp16", "cores=4 tile=16x16 all=yes", "all=yes is not one of same, turned"),
+        ("add", "64", "fp32", "cores=4 code=hot", "code=hot is not one of cold, warm"),
     ],
 )  # fmt: skip
 def test_bad_input_is_told_in_words_of_the_table(op, shapes, dtypes, tiling, words):

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
 from ascendtile.kernels.validation import Row, predict, read_tables
 from ascendtile.kernels.validation.vector import scans, starts, sums
 from ascendtile.kernels.validation.vector.batch_norms import channel_moments
 from ascendtile.kernels.validation.vector.expressions import BINARY, TERNARY, UNARY
 from ascendtile.kernels.validation.vector.row_kernels import rotated
+from ascendtile.kernels.validation.vector.streams import own_elements
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.products import load_product
 
@@ -161,3 +164,19 @@ def test_moments_of_channels_are_summed_over_images_and_places(two, images, chan
     shared = each < images
     channel_moments[(3,)](x, g, out, images, channels, n, each, TWO=two, SHARED=shared, IMAGES=2, WIDE=8)
     np.testing.assert_allclose(out, [g.sum((0, 2)), (g * x).sum((0, 2))], rtol=1e-4, atol=1e-4)
+
+
+@sim.jit
+def ranges(found_ptr, n, each):
+    start, end = own_elements(n, each)
+    tl.store(found_ptr + 2 * tl.program_id(0), start)
+    tl.store(found_ptr + 2 * tl.program_id(0) + 1, end)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 2**33))
+def test_ranges_of_cores_follow_each_other_however_many_elements_there_are(cores, n):
+    found = np.zeros(2 * cores, np.int64)
+    each = -(-n // cores)
+    ranges[(cores,)](found, n, each)
+    assert found.tolist() == [x for k in range(cores) for x in (k * each, min((k + 1) * each, n))]

@@ -77,7 +77,7 @@ def _work(row: Row) -> Attended:
     s, (kind, *_) = Settings(row), dtypes_of(row)[0]
     heads, queries, keys, d = sizes_of(row, "heads x queries x keys x D")
     of_keys, cores = s.number("kv_heads", heads), s.number("cores")
-    if not (of_keys and cores) or heads % of_keys:
+    if heads % of_keys:
         raise UsageError(
             f"{row.id}: kv_heads={of_keys}, cores={cores}: both from 1, and the {heads} heads a multiple of kv_heads"
         )
@@ -104,14 +104,22 @@ def _way(s: Settings, work: Attended) -> Staging:
     """Of a row; passes of two tiles and 4 of them ahead as PTO's flash attention has it."""
     if not s.text("block"):
         return _of_vendor(work)
-    rows, keys = s.numbers("block", 2)
+    rows, keys = _block(s)
     width, ahead, handed = s.number("pass", 2 * keys), s.number("ahead", 4), s.text("handed", "fp32")
-    if not (rows and keys and ahead) or width < keys or handed not in ("fp32", "fp16"):
+    if width < keys or handed not in ("fp32", "fp16"):
         raise UsageError(
             f"{s.row.id}: block={rows}x{keys} pass={width} ahead={ahead} handed={handed}: a block and ahead from 1, "
             "pass no less than the keys of the block, handed fp32 or fp16"
         )
     return Staging(rows, keys, width, ahead, False, handed)
+
+
+def _block(s: Settings) -> tuple[int, int]:
+    """Queries and keys of the row's tile."""
+    rows, keys = s.numbers("block", 2)
+    if not (rows and keys):
+        raise UsageError(f"{s.row.id}: block={rows}x{keys}: a block and ahead from 1")
+    return rows, keys
 
 
 def _of_vendor(work: Attended) -> Staging:
@@ -123,7 +131,7 @@ def _of_vendor(work: Attended) -> Staging:
     return replace(VENDOR, rows=FEW_ROWS if few else VENDOR.rows, pair=2 if paired else 1)
 
 
-def _cut(way: Staging, work: Attended) -> Staging:
+def _within_work(way: Staging, work: Attended) -> Staging:
     """Tiles no larger than the work, in whole fractals; passes of whole tiles."""
     rows, keys = (
         -(-min(x, n) // FRACTAL) * FRACTAL for x, n in ((way.rows, work.queries), (way.keys, work.keys))
@@ -136,7 +144,7 @@ def _by_hand(row: Row, work: Attended, way: Staging) -> tuple[float, Run, str]:
     found: BufferOverflowError | None = None
     work = work.merged() if work.queries < FRACTAL else work
     options = Settings(row).device_options() | {"multibuffer": 1, "unit_flag": True}
-    for smaller in _cut(way, work).smaller():
+    for smaller in _within_work(way, work).smaller():
         try:
             time, run = _of_any_l2(row, work, smaller, options)
             return time, run, "tiles and passes as in the vendor's source"
@@ -187,5 +195,5 @@ def _in_one_core(row: Row, work: Attended, s: Settings) -> tuple[float, Run, str
         run: Run = forward_tiles.time(grid, q, k, k, q, lse, **sizes, **names, BM=block[0], BN=block[1])
         return run
 
-    run, block, _ = fastest(row, (s.numbers("block", 2),) if known else USUAL, timed)
+    run, block, _ = fastest(row, (_block(s),) if known else USUAL, timed)
     return run.time_us, run, f"tiles of {'x'.join(map(str, block))}"

@@ -181,12 +181,12 @@ def shared(done: Numbers, cores: int) -> Numbers:
     low, high = int(np.diff(done).max()), int(done[-1])
     while low < high:
         most = (low + high) // 2
-        low, high = (low, most) if _cut(done, cores, most)[-1] == len(done) - 1 else (most + 1, high)
-    return _cut(done, cores, high)
+        low, high = (low, most) if _begins(done, cores, most)[-1] == len(done) - 1 else (most + 1, high)
+    return _begins(done, cores, high)
 
 
-def _cut(done: Numbers, cores: int, most: int) -> Numbers:
-    """Each core takes blocks until it has no room for one more."""
+def _begins(done: Numbers, cores: int, most: int) -> Numbers:
+    """The first block of each core, and the end: each core takes blocks until it has no room for one more."""
     begin = [0]
     for _ in range(cores):
         begin.append(int(np.searchsorted(done, done[begin[-1]] + most, "right")) - 1)

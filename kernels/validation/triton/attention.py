@@ -73,10 +73,12 @@ def attention_time(row: Row, cores: int) -> float:
     s, (kind, *_) = Settings(row), dtypes_of(row)[0]
     heads, length, d = sizes_of(row, "heads x length x D")
     bm, bn = s.numbers("block", 2)
-    causal, running = bool(s.number("causal", 0)), s.text("maximum", "running") == "running"
+    causal, maximum = bool(s.number("causal", 0)), s.one_of("maximum", ("running", "none"), "running")
     x = tensor(kind, cores, length, d)
     sizes = {"LENGTH": length, "D": d, "BM": bm, "BN": bn}
     with device(**s.device_options("triton-ascend")):
-        run: Run = attention.time((cores,), x, x, x, x, cores, **sizes, CAUSAL=causal, RUNNING=running)
+        run: Run = attention.time(
+            (cores,), x, x, x, x, cores, **sizes, CAUSAL=causal, RUNNING=maximum == "running"
+        )
     launch = overhead_us(run)
     return (run.time_us - launch) * heads / cores + launch

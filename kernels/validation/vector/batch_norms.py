@@ -12,7 +12,6 @@ from typing import Any
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.jit_function import JitFunction
-from ....simulator.products import load_product
 from ....simulator.record.run import Run
 from ..registry import Prediction, predicts
 from ..settings import (
@@ -27,12 +26,11 @@ from ..settings import (
     tensor,
 )
 from ..table import Row
-from .row_tiles import own_rows
 from .rowwise import tiled
 from .softmaxes import layer_norm
 from .starts import larger_code_us
+from .tiles import own_rows, tile_elements
 
-LARGEST = 16384  # elements of a tile
 ROUNDS = 4  # of cores through channels, at least, where there are images to share
 
 
@@ -97,7 +95,7 @@ def _moments(row: Row) -> Prediction:
     (kind, *_), cores = dtypes_of(row)[0], Settings(row).number("cores")
     two, size = row.op.endswith("grad"), images * channels * n
     tensors = tensor(kind, size), tensor(kind, size if two else 1), tensor("fp32", 2 * channels)
-    room = min(LARGEST, load_product(row.product).ub_bytes // 32)
+    room = tile_elements(row, 32)
     parts = 1 if channels >= ROUNDS * cores else min(images, -(-ROUNDS * cores // channels))
     each = -(-images // parts)
 

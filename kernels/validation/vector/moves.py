@@ -23,9 +23,9 @@ from ..settings import (
     tensor,
 )
 from ..table import Row
-from .row_tiles import own_rows
 from .rowwise import tiled
 from .starts import larger_code_us, slow_start_us
+from .tiles import own_rows
 
 BLOCK_BYTES = 32
 SIDES = (16, 64, 128)  # rows of a transposed tile

@@ -9,14 +9,13 @@ from ..registry import Prediction, predicts
 from ..remarks import remark
 from ..settings import dtypes_of, tensor
 from ..table import Row
-from .streams import elements, streamed
+from .streams import elements, own_elements, streamed
 
 
 @sim.jit
 def momentum(w_ptr, m_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
     """One step: weights and their momentum are read and written, the gradient is read."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         o = s + tl.arange(0, BLOCK)
         mask = o < end
@@ -28,8 +27,7 @@ def momentum(w_ptr, m_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
 @sim.jit
 def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, per_core, BLOCK: tl.constexpr):
     """One step: weights and both moments are read and written, the gradient is read."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         o = s + tl.arange(0, BLOCK)
         mask = o < end

@@ -31,8 +31,8 @@ from ..settings import (
     tensor,
 )
 from ..table import Row
-from .row_tiles import own_rows
 from .starts import larger_code_us
+from .tiles import own_rows
 
 
 @sim.jit

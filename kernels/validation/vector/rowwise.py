@@ -9,7 +9,6 @@ from typing import Any
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.jit_function import JitFunction
-from ....simulator.products import load_product
 from ..registry import Prediction, predicts
 from ..settings import (
     BYTES,
@@ -24,11 +23,10 @@ from ..settings import (
 )
 from ..table import Row
 from .expressions import add, div, mul, sub
-from .row_tiles import own_rows
 from .starts import larger_code_us
+from .tiles import own_rows, tile_elements
 
 JOINS: dict[str, JitFunction] = {"add": add, "sub": sub, "mul": mul, "div": div}
-LARGEST = 16384  # elements of a tile
 
 
 @sim.jit
@@ -103,7 +101,7 @@ def tiled(
     rows and columns; start: what its start takes beyond that of an element-wise kernel, of `starts`.
     """
     (rows, n), cores = sizes, Settings(row).number("cores")
-    room = min(LARGEST, load_product(row.product).ub_bytes // bytes_of_one)
+    room = tile_elements(row, bytes_of_one)
 
     def work(most: int) -> Any:
         wide = min(n, most)

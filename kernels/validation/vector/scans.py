@@ -26,11 +26,11 @@ from ..settings import (
 )
 from ..table import Row
 from .expressions import add, maximum, minimum, mul
-from .row_tiles import own_rows
 from .rowwise import tiled
 from .starts import LANES
 from .sums import added as total
 from .sums import greatest, least
+from .tiles import own_rows
 
 
 @sim.jit

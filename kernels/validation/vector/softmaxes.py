@@ -13,9 +13,9 @@ from ....simulator import language as tl
 from ..registry import Prediction, predicts
 from ..settings import BYTES, dtypes_of, sizes_of, tensor
 from ..table import Row
-from .row_tiles import own_rows
 from .rowwise import tiled
 from .starts import slow_code_us, slow_start_us
+from .tiles import own_rows
 
 
 @sim.jit

@@ -13,7 +13,6 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
 from ....simulator.jit_function import JitFunction
-from ....simulator.products import load_product
 from ....simulator.record.run import Run
 from ..registry import Prediction, predicts
 from ..remarks import remark
@@ -34,6 +33,7 @@ from ..settings import (
 from ..table import Row
 from .expressions import BINARY, TERNARY, UNARY
 from .starts import larger_code_us
+from .tiles import tile_elements
 
 
 @sim.jit
@@ -44,10 +44,16 @@ def fetched(ptr, offsets, mask, PAST: tl.constexpr):
 
 
 @sim.jit
+def own_elements(n, per_core):
+    """The first element of a core, and the one behind its last; in int64, as there may be more than 2**31 of them."""
+    start = tl.program_id(0).to(tl.int64) * per_core
+    return start, min(start + per_core, n)
+
+
+@sim.jit
 def one_in(x_ptr, y_ptr, n, per_core, FN: tl.constexpr, WIDEN: tl.constexpr, BLOCK: tl.constexpr):
     """WIDEN: of bf16 to fp32, for arithmetic; a copy moves what is there."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         offsets = s + tl.arange(0, BLOCK)
         x = (
@@ -61,8 +67,7 @@ def one_in(x_ptr, y_ptr, n, per_core, FN: tl.constexpr, WIDEN: tl.constexpr, BLO
 @sim.jit
 def none_in(y_ptr, n, per_core, NUMBERED: tl.constexpr, BLOCK: tl.constexpr):
     """One number everywhere, or NUMBERED: the numbers of a range."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     y = tl.zeros((BLOCK,), y_ptr.dtype.element_ty)
     step = tl.arange(0, BLOCK).to(y_ptr.dtype.element_ty) if NUMBERED else y
     for s in range(start, end, BLOCK):
@@ -76,8 +81,7 @@ def two_in(
     FN: tl.constexpr, PAST: tl.constexpr, IN_PLACE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """IN_PLACE: the result goes to where the first operand was."""
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         offsets = s + tl.arange(0, BLOCK)
         mask = offsets < end
@@ -88,8 +92,7 @@ def two_in(
 
 @sim.jit
 def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: tl.constexpr):
-    start = tl.program_id(0) * per_core
-    end = min(start + per_core, n)
+    start, end = own_elements(n, per_core)
     for s in range(start, end, BLOCK):
         o = s + tl.arange(0, BLOCK)
         mask = o < end
@@ -98,7 +101,6 @@ def three_in(w_ptr, x_ptr, y_ptr, z_ptr, n, per_core, FN: tl.constexpr, BLOCK: t
         tl.store(z_ptr + o, z.to(z_ptr.dtype.element_ty), mask=mask)
 
 
-LARGEST = 16384  # elements of a block
 COVERED = 0.9  # of the elements, at least, where a row says how many a core has
 OWN_TILING = ("range", "dropout")  # and with it more code
 WITHOUT_INPUT = ("memset", "fill", "broadcast", "range")  # broadcast: of one number
@@ -109,10 +111,10 @@ def tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run,
     tile and what is computed, half of it, and a quarter; less where an expression needs more than that for itself.
     """
     s = Settings(row)
-    given, room = s.number("block", 0), load_product(row.product).ub_bytes
+    given = s.number("block", 0)
     if s.text("block") and not given:
         remark("block=0: taken as not given")
-    full = min(LARGEST, room // (bytes_of_one * s.number("buffers", 2) * 2))
+    full = tile_elements(row, bytes_of_one * s.number("buffers", 2) * 2)
     if given:
         return fastest(row, [given], work)[0], ""
     run, block, count = fitting(row, full, 256, work)

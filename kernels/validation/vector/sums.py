@@ -35,8 +35,8 @@ from ..settings import (
 )
 from ..table import Row
 from .starts import LANES, slow_start_us
+from .tiles import tile_elements
 
-LARGEST = 16384  # elements of a tile
 LINE_BYTES = 512  # of L2
 
 
@@ -182,7 +182,7 @@ def _predicted(row: Row, run: Run, read: float, *notes: str) -> Prediction:
 
 def _room(row: Row, bytes_of_one: int) -> int:
     """Elements of a tile of which two copies, and what is computed, fill UB."""
-    return min(LARGEST, load_product(row.product).ub_bytes // (4 * bytes_of_one))
+    return tile_elements(row, 4 * bytes_of_one)
 
 
 def _can_wait(row: Row) -> bool:
@@ -206,7 +206,7 @@ def _whole(row: Row) -> Prediction:
     s, n, (kind, result) = Settings(row), volume(shape_of(row)), _kinds(row)
     cores, given = s.number("cores"), s.number("block", 0)
     tensors = tensor(kind, n), tensor("fp32", cores * LANES), tensor(result, 1)
-    full = min(LARGEST, load_product(row.product).ub_bytes // (16 * s.number("buffers", 2)))
+    full = tile_elements(row, 16 * s.number("buffers", 2))
     norm = row.op == "reduce_lpnorm"
     stages = 1 if cores == 1 and not norm else 2
     if not _can_wait(row):  # for each other: each core adds to one number of fp32

@@ -167,16 +167,15 @@ def test_moments_of_channels_are_summed_over_images_and_places(two, images, chan
 
 
 @sim.jit
-def ranges(found_ptr, n, each):
+def first_and_last(found_ptr, n, each):
     start, end = own_elements(n, each)
-    tl.store(found_ptr + 2 * tl.program_id(0), start)
-    tl.store(found_ptr + 2 * tl.program_id(0) + 1, end)
+    two = tl.arange(0, 2)
+    tl.store(found_ptr + 2 * tl.program_id(0) + two, tl.where(two == 0, start + two, end - two))
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(1, 4), st.integers(1, 2**33))
-def test_ranges_of_cores_follow_each_other_however_many_elements_there_are(cores, n):
-    found = np.zeros(2 * cores, np.int64)
-    each = -(-n // cores)
-    ranges[(cores,)](found, n, each)
-    assert found.tolist() == [x for k in range(cores) for x in (k * each, min((k + 1) * each, n))]
+@given(st.integers(1, 8), st.integers(1, 2**31 - 1) | st.integers(2**30, 2**31 - 1), st.integers(0, 9))
+def test_ranges_of_cores_follow_each_other_however_many_elements_there_are(cores, each, less):
+    found, n = np.zeros(2 * cores, np.int64), max(1, cores * each - less)
+    first_and_last[(cores,)](found, n, each)
+    assert found.tolist() == [x for k in range(cores) for x in (k * each, min((k + 1) * each, n) - 1)]

@@ -69,7 +69,7 @@ def test_no_group_of_measurements_is_left_out_of_the_table():
 
 
 def test_kernels_of_a_source_that_nothing_was_fitted_on_are_not_much_worse():
-    """As the page says, whose table the exhaustive tests compute (minutes). The bounds hold however its figures were rounded."""
+    """As the page says, whose table the exhaustive tests compute (minutes). The bounds allow for its rounding."""
     page = read(ROOT / "kernels/validation/README.md")
     crossed = {row[0]: row for b in page if b.marks.get("checked") == "crossing" for row in cells(b)}
     _, rows, fitted, _, left_out, _, order = crossed["all kernels"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_sizes
 from .l2.chain import Chain, current_chain
 from .l2.state import check_names
-from .launch_cache import key_of, recall, remember
+from .launch_cache import Estimate, key_of, recall, remember
 from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet
 from .precision import dtypes as ty
@@ -35,9 +35,6 @@ from .precision.dtypes import DType
 from .record.later import but
 from .record.run import Launch, Run
 from .timing.ub_bits import tell_ub_bits
-
-if TYPE_CHECKING:
-    from .timing.estimate import Estimate
 
 MAX_PROGRAMS = 65_535 * 65_536
 

@@ -9,9 +9,9 @@ from ...simulator.call import Call
 from ...simulator.device import ASCENDC, Device, current_device, device
 from ...simulator.l2.chain import Chain, again_and_again
 from ...simulator.launch import estimated, place, prepare, timed
+from ...simulator.launch_cache import Estimate
 from ...simulator.record.later import whole
 from ...simulator.record.run import Launch
-from ...simulator.timing.estimate import Estimate
 from ..operator.plan import Step
 
 KEPT = 1000  # launches that are remembered

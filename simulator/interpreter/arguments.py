@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,17 @@ def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, 
         else:
             out[name] = x
     return out
+
+
+def key_of_arguments(arguments: Mapping[str, Any]) -> Hashable:
+    """Numbers, and tensors but for their elements; None if there is anything else."""
+    if not all(isinstance(x, Tensor | bool | int | float) for x in arguments.values()):
+        return None
+    return tuple((name, _of(x)) for name, x in arguments.items())
+
+
+def _of(x: Any) -> Hashable:
+    if isinstance(x, Tensor):
+        address = None if x.window is None else x.address
+        return (address, x.origin, x.elements, x.dtype.name, x.shape)
+    return (type(x).__name__, repr(x))

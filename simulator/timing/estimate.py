@@ -6,8 +6,9 @@ import linecache
 import math
 from collections.abc import Callable
 from contextlib import closing
+from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from ..interpreter.state import DataDependentError
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
-from ..l2.state import LINE_BYTES, InL2
+from ..l2.state import LINE_BYTES
+from ..launch_cache import Estimate
+from ..products import Product
 from ..record.later import Later, but, later, whole
 from ..record.run import Buffer, Launch, Pipe
 from .code_size import further_code_us
@@ -32,6 +35,7 @@ from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, 
 from .engine.layout import code_of
 from .engine.machine import Wiring, cold_code_us, launch_overhead_us, wire, with_l2_rate, with_memory_rate
 from .fitting import require_places
+from .lowered import LoweredLaunch, key_without_engine, recent
 from .lowering.context import LoweringPlan
 from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
@@ -40,7 +44,8 @@ from .lowering.loops import LoopLowering
 from .lowering.lowering import Lowered, Lowering
 from .lowering.shared_iterations import shares_iterations
 from .lowering.warnings import buffer_messages, grid_messages, padded_products, padded_rows
-from .placement.memory_spaces import UB
+from .placement.allocate import Placement
+from .placement.memory_spaces import UB, MemorySpaces
 from .placement.strides import one_by_one
 from .results.bounds import bounds_us, written_share
 from .results.error_model import with_interval
@@ -53,13 +58,6 @@ from .trace.scalar_evolution import NotAlikeError
 
 MOST_KEPT = 1 << 20  # bytes of traces that a launch keeps for what is read later
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
-
-
-class Estimate(NamedTuple):
-    """A launch, and what it leaves of its tensors in L2, oldest first; nothing unless that was asked for."""
-
-    launch: Launch
-    left: tuple[InL2, ...] = ()
 
 
 def estimate(call: Call, leaves: bool = False) -> Estimate:
@@ -82,6 +80,9 @@ def estimate(call: Call, leaves: bool = False) -> Estimate:
 
 def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     """all_at_once: whether iterations may be lowered many at once."""
+    key = None if leaves else key_without_engine(call, all_at_once)
+    if known := recent.recall(key):
+        return Estimate(_finish(call, _on(call.device.product, known.plan), known.groups, known.touch))
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     numbers = np.arange(total, dtype=np.int64)
@@ -96,7 +97,11 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
         if size < total:
             touch.guess()
         groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-        return _left(call, _finish(call, plan, groups, touch), touch, leaves)
+        launch = _finish(call, plan, groups, touch)
+        left = _left(call, launch, touch, leaves)
+    if sum(_size(g.trace) for g in groups) <= MOST_KEPT:
+        recent.keep(key, LoweredLaunch(plan, groups, touch))
+    return left
 
 
 def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:
@@ -134,8 +139,7 @@ def make_plan(call: Call) -> LoweringPlan:
     spaces, placement = require_places(call)
     vector = spaces.has_vector_work
     shared = vector and shares_iterations(program, device.product)
-    both = has_sub_vectors(program) or shared
-    wiring = wire(device.product, spaces.has_dot, vector, both, alike=bool(placement.rows))
+    wiring = _wired(device.product, program, spaces, placement, shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = LoweringPlan(
         program,
@@ -155,6 +159,21 @@ def make_plan(call: Call) -> LoweringPlan:
     padded_rows(plan)
     buffer_messages(plan)
     return plan
+
+
+def _wired(
+    product: Product, program: Program, spaces: MemorySpaces, placement: Placement, shared: bool
+) -> Wiring:
+    both = has_sub_vectors(program) or shared
+    return wire(product, spaces.has_dot, spaces.has_vector_work, both, alike=bool(placement.rows))
+
+
+def _on(product: Product, plan: LoweringPlan) -> LoweringPlan:
+    """The plan with the engine of another product; the records stay as they are."""
+    found = copy(plan)
+    found.product = product
+    found.wiring = _wired(product, plan.program, plan.spaces, plan.placement, plan.shares_iterations)
+    return found
 
 
 def _lower(

@@ -48,7 +48,8 @@ def _of(errors: Errors) -> tuple[str, ...]:
 
 
 def crossing(rows: Rows, groups: dict[str, str]) -> Rows:
-    """Rows of a group; errors with the product's figures, and with those fitted on other sources, in per cent."""
+    """Rows of a group; errors with the product's figures, and with those fitted on other sources, in per cent, and the order
+    with these."""
     return [[row[0], *_crossing(*_crossed()[groups[row[0]]])] for row in rows]
 
 
@@ -59,4 +60,5 @@ def _crossed() -> dict[str, tuple[Summary, Summary]]:
 
 def _crossing(fitted: Summary, left_out: Summary) -> list[str]:
     errors = ((s.median_abs_error, s.p90_abs_error) for s in (fitted, left_out))
-    return [str(fitted.rows), *(f"{100 * (x or 0):.1f}" for pair in errors for x in pair)]
+    order = "" if left_out.spearman is None else f"{left_out.spearman:.3f}"
+    return [str(fitted.rows), *(f"{100 * (x or 0):.1f}" for pair in errors for x in pair), order]

@@ -68,6 +68,19 @@ def test_no_group_of_measurements_is_left_out_of_the_table():
     assert {"all of micro", "held out: A2 and A3", "held out: all"} <= shown
 
 
+def test_kernels_of_a_source_that_nothing_was_fitted_on_are_not_much_worse():
+    """As the page says, whose table the exhaustive tests compute (minutes). The bounds allow for its rounding."""
+    page = read(ROOT / "kernels/validation/README.md")
+    crossed = {row[0]: row for b in page if b.marks.get("checked") == "crossing" for row in cells(b)}
+    _, rows, fitted, _, left_out, _, order = crossed["all kernels"]
+    judged = [
+        r for r in read_tables() if r.table == "kernels" and not r.excluded and r.unit == "us" and r.measured
+    ]
+    assert int(rows) == len(judged)
+    assert float(left_out) + 0.1 < float(fitted) + 10.0
+    assert float(order) - 0.001 > 0.95
+
+
 @pytest.mark.parametrize("path", FILES)
 def test_commands_in_running_text_exist_with_their_options(path):
     for text in inline(path):

@@ -10,7 +10,10 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator import launch_cache as remembering
+from ascendtile.simulator.products import load_product
 from ascendtile.simulator.timing import estimate as timing
+from ascendtile.simulator.timing import lowered
+from ascendtile.simulator.timing.costs.provenance import channel_grades
 
 
 @sim.jit
@@ -82,6 +85,12 @@ def test_other_memory_another_product_and_another_shape_are_other_launches(simul
     assert len(simulated) == 4
 
 
+def test_a_shape_has_no_address_that_could_differ(simulated: list[Any]) -> None:
+    first, again = (scaled.time((4,), *[sim.shape(5000, "float32")] * 2, 5000, B=512) for _ in range(2))
+    assert len(simulated) == 1
+    assert again.launches == first.launches
+
+
 def test_times_that_depend_on_data_are_not_remembered() -> None:
     x, out = np.array([3], np.int32), np.zeros(64, np.int32)
     few = iterations[(1,)](x, out, B=64).cycles
@@ -94,3 +103,52 @@ def test_what_is_kept_is_bounded(simulated: list[Any]) -> None:
     for n in range(remembering.MOST + 10):
         scaled[(4,)](x, x, 1000 + n, B=512)
     assert len(remembering._launches) == remembering.MOST
+
+
+@sim.jit
+def both_cores(x, out, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    at = i[:, None] * B + tl.arange(0, B)[None, :]
+    for _ in range(3):
+        tile = tl.load(x + at)
+        tl.store(out + at, tl.exp(tl.dot(tile, tile)).to(tl.float16))
+
+
+def times(product: Any) -> list[float]:
+    half = sim.shape((6 * 64, 64), "float16")
+    with sim.device(product, l2="cold"):
+        mixed = both_cores.time((6,), half, half, B=64)
+        vector = scaled.time(
+            (60,), sim.shape(1 << 18, "float32"), sim.shape(1 << 18, "float32"), 1 << 18, B=512
+        )
+    return [mixed.time_us, vector.time_us, *mixed.launches[0].bounds.values()]
+
+
+PRODUCT = load_product("ascend910b3")
+OF_ENGINE = [f.key for f in PRODUCT.figures() if f.key.startswith(lowered.ENGINE) and f.unit]
+
+
+@pytest.mark.parametrize("key", OF_ENGINE)
+def test_a_launch_with_another_engine_is_not_lowered_again_and_takes_the_time_of_a_first_one(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = load_product(PRODUCT, {key: 1.5 * PRODUCT.number(key)})
+    for cache in (remembering._launches, lowered.recent):
+        cache.clear()
+    alone = times(other)
+    for cache in (remembering._launches, lowered.recent):
+        cache.clear()
+    times(PRODUCT)
+    again: list[Any] = []
+    real = timing._lower
+    monkeypatch.setattr(timing, "_lower", lambda *given: again.append(given) or real(*given))
+    assert times(other) == alone
+    grades = channel_grades(PRODUCT) == channel_grades(other)
+    assert len(again) == (0 if grades else 2)  # a record has the grade of its channel
+
+
+def test_a_launch_with_other_costs_is_lowered_again() -> None:
+    first = times(PRODUCT)
+    slower = {"path.gm_to_ub.bytes_per_cycle": PRODUCT.number("path.gm_to_ub.bytes_per_cycle") / 2}
+    assert times(load_product(PRODUCT, slower))[1] > first[1]
+    assert times(PRODUCT) == first

@@ -31,16 +31,21 @@ Slowness = Mapping[ScaledFigure, float]
 class Clockwork:
     """Times of rows on their products with changed figures.
 
-    product_of: the product of a row. Products with the same figures changed by the same amount are made once.
+    product_of: the product of a row. Products with the same figures changed by the same amount are made once, and so is the
+    prediction of a row on one of them.
     """
 
     def __init__(self, product_of: Callable[[Row], Product]) -> None:
         self.product_of = product_of
         self._made: dict[tuple[object, ...], Product] = {}
+        self._times: dict[tuple[Row, Product], float] = {}
 
     def time_us(self, row: Row, slowness: Slowness) -> float:
         """The time that is predicted for the row."""
-        return predict(row, self._product(row, slowness)).value
+        key = row, self._product(row, slowness)
+        if key not in self._times:
+            self._times[key] = predict(*key).value
+        return self._times[key]
 
     def _product(self, row: Row, slowness: Slowness) -> Product:
         product = self.product_of(row)

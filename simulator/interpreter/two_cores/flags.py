@@ -14,7 +14,8 @@ import numpy as np
 from ...errors import RunError
 from ...ir.passes.split_cores import EVENTS
 from ...ir.program import Op, Program, walk
-from ..arguments import runtime_arguments
+from ...record.recent import Recent
+from ..arguments import key_of_arguments, runtime_arguments
 from ..backend import AddressBackend
 from ..interpreter import Interpreter
 from ..lanes import chunk_size, lanes, programs_at_once
@@ -34,6 +35,9 @@ class FlagOrder(NamedTuple):
     barrier: bool
 
 
+_orders: Recent[tuple[Program, FlagOrder]] = Recent(64)  # with their programs, which keep their identity so
+
+
 def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> FlagOrder | None:
     """How the parts of a program may run; None for one without flags.
 
@@ -42,6 +46,14 @@ def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     names = {op.name for op in program.walk() if op.kind == "sync"}
     if not names:
         return None
+    of = key_of_arguments(arguments)
+    key = None if of is None else (id(program), grid, of)
+    return _orders.once(key, lambda: (program, _flag_order(program, grid, arguments, names)))[1]
+
+
+def _flag_order(
+    program: Program, grid: tuple[int, int, int], arguments: dict[str, Any], names: set[str]
+) -> FlagOrder:
     flags = _FlagCounts()
     interpreter = Interpreter(program, grid, flags, skipped=_without_flags(program))
     try:

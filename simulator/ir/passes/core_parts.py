@@ -16,7 +16,15 @@ from .split_cores import CUBE, VECTOR, Cores, barrier_cores
 
 
 def parts(program: Program) -> dict[str, Program]:
-    """ "cube" and "vector" -> the part that this core runs."""
+    """ "cube" and "vector" -> the part that this core runs: found once for each program."""
+    kept = vars(program)
+    if "parts" not in kept:
+        kept["parts"] = _parts(program)
+    found: dict[str, Program] = kept["parts"]
+    return found
+
+
+def _parts(program: Program) -> dict[str, Program]:
     cores = Cores(program)
     needs = {core: _Needs(program, cores, core) for core in (CUBE, VECTOR)}
     out = {}

@@ -13,13 +13,13 @@ from . import launch_keywords
 from . import progress as at_work
 from .call import Call, check, describe_argument
 from .checks.asked import checks_of
+from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
 from .execution.numpy_backend import NumpyBackend
 from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
-from .interpreter.composite_arguments import is_composite, plan_of
 from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import tensor_argument
 from .interpreter.two_cores.flags import scheduling

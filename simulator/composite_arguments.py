@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import UsageError
-from ..ir.building.composite import ArgumentPlan, ConstantPlan, DescriptorPlan, TuplePlan
-from ..precision.dtypes import DType
-from .tensors import Shape, as_array
+from .errors import UsageError
+from .interpreter.tensors import Shape, as_array
+from .ir.building.composite import ArgumentPlan, ConstantPlan, DescriptorPlan, TuplePlan
+from .precision.dtypes import DType
 
 _FIELDS = ("base", "shape", "strides", "block_shape")
 

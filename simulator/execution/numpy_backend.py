@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.access import Access, Watcher
+from ..checks.asked import NONE_ASKED, Checks
 from ..checks.masked import MaskedLanes
 from ..checks.races import StoreWatch
 from ..errors import DeviceAssertionError
@@ -20,6 +21,7 @@ from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
 from ..ir.operations import operation, result_type
 from ..ir.program import Op, Program, Value
+from ..messages import Message
 from ..precision.dtypes import DType
 from ..units import vector
 from ..units._elementwise import has_subnormals
@@ -53,7 +55,7 @@ def transposed_operands(program: Program) -> frozenset[int]:
 class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
-    waiting: atomics (by id) whose additions are made when all programs have been interpreted.
+    waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class NumpyBackend(Backend):
         grid: tuple[int, int, int],
         numerics: vector.Numerics,
         waiting: frozenset[int] = frozenset(),
+        checks: Checks = NONE_ASKED,
     ) -> None:
+        self.checks = checks
         self.waiting = waiting
         self.adds = WaitingAdds()
         self.numerics = numerics
@@ -273,7 +277,7 @@ class NumpyBackend(Backend):
         for watcher in self.watchers:
             watcher.access(access)
 
-    def found(self) -> tuple[str, ...]:
+    def found(self) -> tuple[Message, ...]:
         """What the values showed, as messages."""
         return tuple(message for watcher in self.watchers for message in watcher.found())
 

@@ -36,7 +36,7 @@ SEEN = (
 
 
 class MaskedLanes(Watcher):
-    """Looks at the masked loads and stores of a launch; has a note for each operation with such lanes."""
+    """Looks at the masked loads and stores of a launch; has a sentence for each operation with such lanes."""
 
     def __init__(self) -> None:
         self.told: dict[int, Message] = {}
@@ -70,9 +70,8 @@ class MaskedLanes(Watcher):
             p = far[:1]
             at = (affine if region.programs == 1 else affine.take(p)).elements()[0] + tensor.origin
             chosen = _of_program(mask, p).dense()[0]
-            number = int(a.programs[p[0]])
-            told = f"a load in {a.site.program(number)}"
-            self._tell(a, number, at[~chosen], (low, high), told, SEEN)
+            name = a.site.program(a.programs[p[0]])
+            self._tell(a, at[~chosen], (low, high), f"a load in {name}", SEEN)
 
     def _elements(self, a: Access, where: ElementAddresses) -> None:
         """A load or a store under a mask of elements."""
@@ -82,14 +81,10 @@ class MaskedLanes(Watcher):
         rows = max(1, where.shape[0])
         p = first // (len(where.at) // rows)
         out = where.at[where.chosen == 0]
-        number = int(a.programs[p if rows > 1 else 0])
-        told = f"a {a.what} ({a.site.program(number)} is the first)"
-        self._tell(a, number, out, mapped(a.tensor), told, EVERY_LANE)
+        program = a.site.program(a.programs[p if rows > 1 else 0])
+        self._tell(a, out, mapped(a.tensor), f"a {a.what} ({program} is the first)", EVERY_LANE)
 
-    def _tell(
-        self, a: Access, number: int, at: np.ndarray, bounds: tuple[int, int], what: str, why: str
-    ) -> None:
-        """number: of the program that is named."""
+    def _tell(self, a: Access, at: np.ndarray, bounds: tuple[int, int], what: str, why: str) -> None:
         op, tensor, (low, high) = a.op, a.tensor, bounds
         outside = at[(at < low) | (at >= high)]
         if not len(outside):
@@ -101,7 +96,6 @@ class MaskedLanes(Watcher):
             f"{len(outside)} masked-out lanes of {what} point outside of {tensor.name!r} "
             f"(element {int(outside[0]) - tensor.origin}), up to {' and '.join(far)}: legal here, but {why}",
             place(op),
-            (number,),
         )
 
 

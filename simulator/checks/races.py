@@ -142,8 +142,8 @@ def _sentence(batches: list[Any], address: int, p: int, q: int) -> Message:
     behind = f"{second[1]}" if first[0] == second[0] else ":".join(map(str, second))
     lines = f"line {first[1]}" if first == second else f"lines {first[1]} and {behind}"
     return fault(
-        f"programs {p} and {q} both store to element {element} of {tensor.name!r} ({lines}) without an atomic: on the "
-        "device either value may stay",
+        f"programs {p} and {q} both store to element {element} of {tensor.name!r} "
+        f"({lines}) without an atomic: on the device either value may stay",
         place(one),
         (p, q),
     )

@@ -20,13 +20,14 @@ MOST_LINES_OF_README = 200
 ORDERS = {
     "": (("_names",), ("simulator",), ("kernels",), ("tiling",), ("reports",)),
     "simulator": (
-        ("errors", "gc_paused", "progress"),
+        ("errors", "gc_paused", "messages", "progress"),
         ("precision",),
         ("products", "units"),
         ("record",),
         ("ir",),
         ("frontend", "language"),
         ("interpreter",),
+        ("checks",),
         ("execution", "timing"),
         ("launch",),
         ("triton_shim",),

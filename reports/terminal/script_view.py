@@ -16,6 +16,7 @@ from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
 from ..facts import facts, json_view, texts
 from ..facts.authors import compiler, script_text
 from ..facts.texts import clean
+from ..facts.warned import message_json
 from . import sections
 
 if TYPE_CHECKING:
@@ -137,5 +138,5 @@ def _row(group: LaunchGroup) -> dict[str, Any]:
         "cycles": group.cycles if run.launches else None,
         "bound": bound.name if bound else None,
         "buffer_shares": buffer_shares(run),
-        "warnings": list(run.warnings),
+        "warnings": [message_json(m) for m in run.warnings],
     }

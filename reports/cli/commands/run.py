@@ -175,18 +175,16 @@ def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
 
 
 def _show(asked: SimpleNamespace, result: OpResult, spread: dict[str, Spread]) -> None:
-    from ...terminal.console import note, show, show_json
+    from ...terminal.console import show, show_json
     from ...terminal.record_view import spread_json, spread_table
 
     if asked.as_json:
         from ...facts.json_view import run_json
 
-        show_json(run_json(result.run, asked.save, result.warnings) | spread_json(spread))
+        show_json(run_json(result.run, asked.save) | spread_json(spread))
         return
     from ...terminal.record_view import run_report
 
-    for warning in () if result.run.launches else result.warnings:  # with launches the page has them
-        note(f"warning: {warning}")
     show(run_report(result.run, asked.save))
     if spread:
         show(spread_table(spread))

@@ -11,19 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from ..interpreter.faults import place
 from ..interpreter.program_order.spans import Spans, runs_of
-from ..interpreter.regions import AccessRegion
+from ..interpreter.regions import AccessRegion, ElementAddresses
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
+from ..messages import Message, fault
 from ._races import mark_boxes, mark_elements
-from .gather_scatter import ElementAddresses
+from .access import Access, Watcher
 
 # Runs looked at in one tensor; a launch with more is not searched further.
 MOST_RUNS = 1 << 20
 
 
-class StoreWatch:
+class StoreWatch(Watcher):
     """Notes the stores of one launch."""
 
     def __init__(self, program: Program, programs: int) -> None:
@@ -36,27 +38,24 @@ class StoreWatch:
         self.single: list[tuple[Op, Tensor, ElementAddresses, np.ndarray]] = []
         self.singles = 0
 
-    def box(
-        self, op: Op, tensor: Tensor, offsets: Any, mask: Any, numbers: np.ndarray, region: AccessRegion
-    ) -> None:
-        """A store to boxes of memory, given as an index tile with its mask and as what `copy.check` has passed."""
-        if not self.on or not tensor.elements:
+    def access(self, a: Access) -> None:
+        if not self.on or a.what != "store" or not a.tensor.elements:
             return
-        bits = self._map(tensor)
-        self.twice |= mark_boxes(bits, region.starts, region.strides, region.lows, region.highs)
-        affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
-        plain = all(isinstance(s, int) for s in affine.strides) and not isinstance(mask, Box | np.ndarray)
-        key = (op.id, id(tensor), affine.strides if plain else len(self.regular))
-        self.places[key] = (op, tensor)
-        self.regular.setdefault(key, []).append((affine, mask, numbers))
+        if a.region is not None:
+            self._box(a, a.region)
+        elif a.where is not None and self.singles <= MOST_RUNS:
+            self.twice |= mark_elements(self._map(a.tensor), a.where.at, a.where.chosen)
+            self.singles += len(a.where.at)
+            self.single.append((a.op, a.tensor, a.where, a.programs))
 
-    def elements(self, op: Op, tensor: Tensor, where: ElementAddresses, numbers: np.ndarray) -> None:
-        """A store to single elements, in the order of programs."""
-        if not self.on or not tensor.elements or self.singles > MOST_RUNS:
-            return
-        self.twice |= mark_elements(self._map(tensor), where.at, where.chosen)
-        self.singles += len(where.at)
-        self.single.append((op, tensor, where, numbers))
+    def _box(self, a: Access, region: AccessRegion) -> None:
+        bits = self._map(a.tensor)
+        self.twice |= mark_boxes(bits, region.starts, region.strides, region.lows, region.highs)
+        affine = a.offsets if isinstance(a.offsets, Affine) else Affine(a.offsets, (), ())
+        plain = all(isinstance(s, int) for s in affine.strides) and not isinstance(a.mask, Box | np.ndarray)
+        key = (a.op.id, id(a.tensor), affine.strides if plain else len(self.regular))
+        self.places[key] = (a.op, a.tensor)
+        self.regular.setdefault(key, []).append((affine, a.mask, a.programs))
 
     def _map(self, tensor: Tensor) -> np.ndarray:
         """The bits of a tensor; one seen as several types is looked at closely in any case."""
@@ -66,7 +65,7 @@ class StoreWatch:
             found = self.maps[id(tensor)] = np.zeros((tensor.elements >> 6) + 1, np.uint64)
         return found
 
-    def found(self) -> tuple[str, ...]:
+    def found(self) -> tuple[Message, ...]:
         """A sentence for each tensor in which stores of two programs overlap."""
         if not self.twice:
             return ()
@@ -115,7 +114,7 @@ def _bytes(tensor: Tensor, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarra
     return tensor.address + low * size, tensor.address + high * size
 
 
-def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]) -> str | None:
+def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]) -> Message | None:
     if sum(len(low) for *_, low, _ in batches) > MOST_RUNS:
         return None
     program, low, high = (np.concatenate([b[k] for b in batches]) for k in (2, 3, 4))
@@ -135,16 +134,18 @@ def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]
     return _sentence(batches, int(low[second]), int(program[first]), int(program[second]))
 
 
-def _sentence(batches: list[Any], address: int, p: int, q: int) -> str:
+def _sentence(batches: list[Any], address: int, p: int, q: int) -> Message:
     p, q = min(p, q), max(p, q)
     (one, tensor), (other, _) = (_writer(batches, address, number) for number in (p, q))
     element = (address - tensor.address) // tensor.dtype.itemsize - tensor.origin
     first, second = ((op.loc.file, op.loc.line) for op in (one, other))
     behind = f"{second[1]}" if first[0] == second[0] else ":".join(map(str, second))
     lines = f"line {first[1]}" if first == second else f"lines {first[1]} and {behind}"
-    return (
-        f"{one.loc.file}:{one.loc.line}: programs {p} and {q} both store to element {element} of {tensor.name!r} "
-        f"({lines}) without an atomic: on the device either value may stay"
+    return fault(
+        f"programs {p} and {q} both store to element {element} of {tensor.name!r} "
+        f"({lines}) without an atomic: on the device either value may stay",
+        place(one),
+        (p, q),
     )
 
 

@@ -13,6 +13,7 @@ from .frontend.kernel_function import KernelFunction
 from .interpreter.tensors import Tensor
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.program import Program
+from .messages import Message
 from .precision.dtypes import is_floating
 
 
@@ -29,7 +30,7 @@ class Call:
     constants: dict[str, Any]
     types: dict[str, Any]
     device: Device
-    warnings: tuple[str, ...]
+    warnings: tuple[Message, ...]
     grid_asks: tuple[str, ...] = ()
     again: Callable[[dict[str, Any]], Call] | None = None
 

@@ -61,6 +61,12 @@ class Device:
     with one knob changed.
     details: False leaves out of a launch what only pages about it show, for sweeps: costs by line, roofs, grades, and what
     measured times lie between.
+    check: whether a launch with values also makes the dear checks of its accesses (`simulator/checks`): what they find is a
+    message of kind "fault" in the run. At most three times the time of the values.
+    masked: what masked-out lanes of a load without `other` hold, which nobody promises: "zero", or "poison" (NaN, of
+    integers the smallest), so that it is seen where they reach a result. `check=True` poisons, too.
+    out_of_bounds: "error", or "warn": an access outside of its tensor is a message of kind "fault" and the launch goes on;
+    such a load gives poison, such a store does nothing.
     timeline: instructions kept in the record. step_limit: loop iterations after which a kernel counts as endless.
     """
 
@@ -92,6 +98,9 @@ class Device:
     hf32_round: str = "RINT"
     atomic_seed: int | None = None
     numerics: Mapping[str, Any] = field(default_factory=dict)
+    check: bool = False
+    masked: str = "zero"
+    out_of_bounds: str = "error"
 
     def __post_init__(self) -> None:
         if self.cube_math_type not in CUBE_MATH_TYPES:

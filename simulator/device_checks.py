@@ -11,6 +11,8 @@ from .l2.state import RULE, is_l2
 
 ACCUMULATE = ("exact", "blas")
 HF32_ROUNDS = ("RINT", "ROUND", "RNZ")
+MASKED = ("zero", "poison")
+OUT_OF_BOUNDS = ("error", "warn")
 MOST_COPIES = 16
 
 
@@ -66,6 +68,12 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "atomic_seed": (
         lambda x: x is None or _integer(x, 0),
         "an integer from 0, or None for ascending order",
+    ),
+    "check": (lambda x: isinstance(x, bool), "True or False"),
+    "masked": (lambda x: isinstance(x, str) and x in MASKED, " or ".join(map(repr, MASKED))),
+    "out_of_bounds": (
+        lambda x: isinstance(x, str) and x in OUT_OF_BOUNDS,
+        " or ".join(map(repr, OUT_OF_BOUNDS)),
     ),
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 from . import launch_keywords
 from . import progress as at_work
 from .call import Call, check, describe_argument
+from .checks.asked import checks_of
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
@@ -23,11 +24,13 @@ from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import tensor_argument
 from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
+from .ir.program import Program
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_sizes
 from .l2.chain import Chain, current_chain
 from .l2.state import check_names
 from .launch_cache import key_of, recall, remember
+from .messages import Message
 from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet
 from .precision import dtypes as ty
@@ -98,7 +101,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     changed: dict[str, float] = {}
     seconds: dict[str, float | None] = {"time": None, "values": None}
     computed = False
-    found: tuple[str, ...] = ()
+    found: tuple[Message, ...] = ()
     if device.time:  # first, so that a kernel that does not fit has written nothing
         begin = clock.perf_counter()
         chain = current_chain()
@@ -171,8 +174,12 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
     except DataDependentError as e:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
-    how = numerics(call.device)
-    return estimate_with_values(call, lambda part: NumpyBackend(part, call.grid, how), leaves), True
+    how, asked = numerics(call.device), checks_of(call.device)
+
+    def values(part: Program) -> NumpyBackend:
+        return NumpyBackend(part, call.grid, how, checks=asked)
+
+    return estimate_with_values(call, values, leaves), True
 
 
 def estimated(call: Call, leaves: bool = False) -> Estimate:
@@ -189,7 +196,7 @@ def with_freed(call: Call, launch: Launch) -> Launch:
     return but(launch, buffers=freeing.with_freed(call, launch.buffers))
 
 
-def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
+def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[Message, ...]:
     """Values only; gives warnings."""
     how = scheduling(call.program, call.grid, call.arguments)
     return run_values(
@@ -203,6 +210,7 @@ def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> t
         step_limit=call.device.step_limit,
         seed=call.device.atomic_seed,
         progress=progress,
+        checks=checks_of(call.device),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.asked import NONE_ASKED, Checks
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
@@ -17,6 +18,7 @@ from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
 from ..ir.operations import operation, result_type
 from ..ir.program import Op, Program, Value
+from ..messages import Message
 from ..precision.dtypes import DType
 from ..units import vector
 from ..units._elementwise import has_subnormals
@@ -52,7 +54,7 @@ def transposed_operands(program: Program) -> frozenset[int]:
 class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
-    waiting: atomics (by id) whose additions are made when all programs have been interpreted.
+    waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class NumpyBackend(Backend):
         grid: tuple[int, int, int],
         numerics: vector.Numerics,
         waiting: frozenset[int] = frozenset(),
+        checks: Checks = NONE_ASKED,
     ) -> None:
+        self.checks = checks
         self.waiting = waiting
         self.adds = WaitingAdds()
         self.numerics = numerics
@@ -263,7 +267,7 @@ class NumpyBackend(Backend):
             self.report_outside(tensor, where, bad, what, self.interpreter.site(op))
         return where
 
-    def found(self) -> tuple[str, ...]:
+    def found(self) -> tuple[Message, ...]:
         """What the values showed, as messages."""
         return (*self.watch.found(), *self.masked.found.values())
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..checks.asked import NONE_ASKED, Checks
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, program_order
 from ..interpreter.two_cores.coscheduling import Interpreters
 from ..ir.program import Program
+from ..messages import Message
 from ..units.vector import Numerics
 from .numpy_backend import NumpyBackend
 
@@ -27,19 +29,20 @@ def run_values(
     seed: int | None = None,
     waiting: frozenset[int] = frozenset(),
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[str, ...]:
+    checks: Checks = NONE_ASKED,
+) -> tuple[Message, ...]:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings as messages.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` interprets the parts of
     the Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`: see
-    `NumpyBackend`.
+    `NumpyBackend`. `checks`: those that are asked for.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
 
     def interpreter(part: Program) -> Interpreter:
-        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting)
+        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks)
         return Interpreter(part, grid, backend, step_limit)
 
     interpreters = Interpreters(program, apart, interpreter)

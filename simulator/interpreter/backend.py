@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ..ir.program import Op
+from ..messages import Message
 from .state import InterpreterState
 from .values import OPAQUE, Pointers
 
@@ -48,8 +49,8 @@ class Backend(ABC):
     def finished(self) -> None:
         """All programs of this run have ended."""
 
-    def found(self) -> tuple[str, ...]:
-        """What the programs printed."""
+    def found(self) -> tuple[Message, ...]:
+        """What the values showed."""
         return ()
 
 

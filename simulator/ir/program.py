@@ -51,6 +51,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..messages import Message
 from ..precision.dtypes import DType
 from .types import AnyType, PointerType
 
@@ -157,7 +158,7 @@ class Program:
     source: dict[Loc, str] = field(default_factory=dict)
     copies: dict[int, int] = field(default_factory=dict)  # value -> buffers that the kernel asks for
     file: str = ""  # that of the kernel itself; helpers may come from others
-    warnings: tuple[str, ...] = ()  # what the compiler noticed
+    warnings: tuple[Message, ...] = ()  # what the compiler noticed
     buffers: dict[int, Op] = field(default_factory=dict)  # value -> the alloc of the buffer that it is in
     only_elsewhere: dict[str, Loc] = field(
         default_factory=dict

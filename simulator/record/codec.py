@@ -3,6 +3,7 @@
 What comes back is checked against the same annotations, field by field: the data may be anybody's. JSON has no NaN and
 no infinity: in a field of type float they are the texts "NaN", "Infinity", "-Infinity"; in a field of type Any, where a
 text would be a text, they are {"$float": "NaN"}, and a tuple is {"$tuple": [...]}. An array is {"$array": name}.
+A message is {"text", "kind", "place", "programs"}; in records of earlier versions it is a text.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from ..errors import UsageError
+from ..messages import KINDS, Message, as_message
 from ..products.quantity import show
 
 MAX_DEPTH = 32
 LARGEST = {int: 2**63, float: 2**100, bool: 2}  # what views can calculate with
 NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+OF_MESSAGE = {"kind": str, "place": str, "programs": tuple[int, ...]}
 SCALARS: dict[Any, Any] = {bool: bool, int: int, float: int | float, str: str, type(None): type(None)}
 
 # ---- to JSON ----
@@ -41,6 +44,8 @@ class Encoder:
             return {"$array": where}
         if hint is Any:
             return encode_any(value)
+        if hint is Message:
+            return encode_message(as_message(value))
         if is_dataclass(hint):
             return self._dataclass(value, hint, where)
         if get_origin(hint) is tuple:
@@ -57,6 +62,11 @@ class Encoder:
         hints = type_hints(hint, self.names)
         prefix = f"{where}." if where else ""
         return {n: self.encode(getattr(value, n), h, prefix + n) for n, h in hints.items()}
+
+
+def encode_message(message: Message) -> dict[str, Any]:
+    """A message as JSON data."""
+    return {"text": str(message), **{n: getattr(message, n) for n in OF_MESSAGE}}
 
 
 def encode_any(value: Any) -> Any:
@@ -108,6 +118,8 @@ class Decoder:
         """`data` as a value whose annotation is `hint`."""
         if hint is Any:
             return decode_any(data, where)
+        if hint is Message:
+            return self._message(data, where)
         if hint in SCALARS:
             return _checked_scalar(data, hint, where)
         if is_dataclass(hint):
@@ -129,14 +141,25 @@ class Decoder:
         pairs = zip(items, inner, strict=True)
         return tuple(self.decode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(pairs))
 
+    def _message(self, data: Any, where: str) -> Message:
+        """Of an earlier version, which had no kinds, a note."""
+        if isinstance(data, str):
+            return Message(data)
+        _fields(data, {"text": str, **OF_MESSAGE}, {"text", *OF_MESSAGE}, where)
+        read = {n: self.decode(data[n], h, f"{where}.{n}") for n, h in OF_MESSAGE.items()}
+        if read["kind"] not in KINDS:
+            raise UsageError(
+                f"{where[:60]}.kind is {show(read['kind'])}; it must be one of {', '.join(KINDS)}"
+            )
+        for k, number in enumerate(read["programs"]):
+            if number < 0:
+                raise UsageError(f"{where[:60]}.programs.{k} is {number}; it must be 0 or more")
+        return Message(self.decode(data["text"], str, f"{where}.text"), **read)
+
     def _dataclass(self, data: Any, hint: Any, where: str) -> Any:
-        _typed(data, dict, where or hint.__name__)
         hints = type_hints(hint, self.names)
         required = {f.name for f in fields(hint) if f.default is MISSING and f.default_factory is MISSING}
-        odd = sorted((required - data.keys()) | (data.keys() - hints.keys()))
-        if odd:
-            verb = "lacks" if odd[0] in required else "has unknown"
-            raise UsageError(f"{where or hint.__name__} {verb} field {show(odd[0])}")
+        _fields(data, hints, required, where or hint.__name__)
         prefix = f"{where}." if where else ""
         return hint(**{n: self.decode(x, hints[n], prefix + n) for n, x in data.items()})
 
@@ -198,6 +221,15 @@ def _typed(data: Any, kind: type, where: str) -> Any:
             f"{where[:60]} must be a JSON {'object' if kind is dict else 'array'}, got {show(data)}"
         )
     return data
+
+
+def _fields(data: Any, known: Mapping[str, Any], required: set[str], where: str) -> None:
+    """`data` must be an object with the fields that it needs and no other than the known ones."""
+    _typed(data, dict, where)
+    odd = sorted((required - data.keys()) | (data.keys() - known.keys()))
+    if odd:
+        verb = "lacks" if odd[0] in required else "has unknown"
+        raise UsageError(f"{where} {verb} field {show(odd[0])}")
 
 
 def _reference(data: Any, where: str) -> str:

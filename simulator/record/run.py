@@ -16,6 +16,7 @@ import numpy as np
 
 from ..device import TRITON_ASCEND
 from ..errors import UsageError
+from ..messages import FAULT, Message, as_message
 from .kernel_metadata import KernelMetadata, ub_bits_asked
 from .later import made_when_read
 from .lazy_views import ShownRecord, write
@@ -264,7 +265,7 @@ class Launch:
     other_cycles: float
     bounds: dict[str, float]
     resources: dict[str, float]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
     notes: tuple[str, ...] = ()
     timeline: Timeline | None = None
     grades: dict[str, float] = field(default_factory=dict)
@@ -322,7 +323,7 @@ class Run(ShownRecord):
     values_seconds: float | None = None
     time_seconds: float | None = None
     # What the values showed, such as two programs storing to one address.
-    value_warnings: tuple[str, ...] = ()
+    value_warnings: tuple[Message, ...] = ()
 
     @property
     def cycles(self) -> float:
@@ -404,8 +405,15 @@ class Run(ShownRecord):
         return tuple(sorted((y for x in self.launches for y in x.lines), key=lambda y: -y.cycles))
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*(w for x in self.launches for w in x.warnings), *self.value_warnings)))
+    def warnings(self) -> tuple[Message, ...]:
+        """What the launches and their values are warned of, each text once."""
+        every = (*(w for x in self.launches for w in x.warnings), *self.value_warnings)
+        return tuple(dict.fromkeys(map(as_message, every)))
+
+    @property
+    def faults(self) -> tuple[Message, ...]:
+        """The warnings of what is wrong or undefined on the device."""
+        return tuple(w for w in self.warnings if w.kind == FAULT)
 
     @property
     def notes(self) -> tuple[str, ...]:

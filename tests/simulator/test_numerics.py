@@ -134,6 +134,7 @@ OTHER = {
     "l0_tile": (64, 64, 64), "l2": "cold", "banks_apart": True, "cold_code": True, "unit_flag": True,
     "workspace_copies": 3, "local_copies_only": True, "tile_mix_vector_loop": 2, "tile_mix_cube_loop": 2,
     "accumulate": "blas", "hf32_round": "ROUND", "atomic_seed": 7, "numerics": {"cube_block_k": 1},
+    "check": True, "masked": "poison", "out_of_bounds": "warn",
 }  # fmt: skip
 ONLY_TOLD = {"product", "values", "time", "explain", "details", "timeline", "step_limit"}
 

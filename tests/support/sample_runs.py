@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from ascendtile.simulator.messages import KINDS, Message, time_hint
 from ascendtile.simulator.precision.metrics import ErrorReport, compare
 from ascendtile.simulator.products import load_product
 from ascendtile.simulator.record.run import Buffer, Launch, LineCost, LiveValue, Pipe, Run, Timeline
@@ -77,7 +78,7 @@ def launch(kernel: str = "tile_kernel", **changes: Any) -> Launch:
         "other_cycles": 5000.0,
         "bounds": {"HBM": 28.5, "AIV.V": 13.0, "launch": 4.0},
         "resources": {"HBM": 5e7, "L2": 5e7},
-        "warnings": ("tile.py:12: a discrete access",),
+        "warnings": (time_hint("a discrete access", "tile.py:12"),),
         "notes": ("exp on fp16: costed as exp on fp32",),
         "timeline": timeline(),
     }
@@ -118,6 +119,8 @@ def same(a: Any, b: Any) -> bool:
     """Equal field by field, types included; NaN equals NaN, arrays are compared by type and bits."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, Message):
+        return repr(a.__reduce__()) == repr(b.__reduce__())
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if is_dataclass(a):
@@ -150,7 +153,7 @@ def hostile_runs(draw: st.DrawFn) -> Run:
         buffers={k: Buffer(draw(WHOLE), draw(WHOLE), (value,)) for k in words},
         lines=lines,
         bounds={k: least for k in words},
-        warnings=tuple(words.values()),
+        warnings=tuple(Message(w, kind, v, (7,)) for (w, v), kind in zip(words.items(), KINDS, strict=False)),
     )
     product = draw(
         st.sampled_from([{}, {"name": text}, {"figures": words}, {"figures": {"product.name": words}}])

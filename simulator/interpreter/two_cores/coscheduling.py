@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir.passes.core_parts import parts
 from ...ir.program import Program
+from ...messages import Message
 from ..interpreter import Interpreter
 from ..lanes import lanes
 from .exchange import Exchange
@@ -40,6 +41,6 @@ class Interpreters(Generic[Kind]):
         exchange.run(run)
         exchange.check_left_over()
 
-    def found(self) -> tuple[str, ...]:
+    def found(self) -> tuple[Message, ...]:
         """The warnings of all parts."""
         return tuple(message for one in self.of.values() for message in one.backend.found())

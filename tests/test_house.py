@@ -27,6 +27,7 @@ ORDERS = {
         ("ir",),
         ("frontend", "language"),
         ("interpreter",),
+        ("checks",),
         ("execution", "timing"),
         ("launch",),
         ("triton_shim",),

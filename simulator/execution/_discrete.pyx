@@ -38,18 +38,6 @@ ctypedef fused integer:
     uint64_t
 
 
-def first_outside(const int64_t[::1] at, const uint8_t[::1] chosen, int64_t elements):
-    """Position of the first chosen address outside of [0, elements), or -1. An empty `chosen` chooses all."""
-    cdef Py_ssize_t i, found = -1
-    cdef bint every = chosen.shape[0] == 0
-    with nogil:
-        for i in range(at.shape[0]):
-            if (at[i] < 0 or at[i] >= elements) and (every or chosen[i]):
-                found = i
-                break
-    return found
-
-
 def gather_plain(
     const bits[::1] memory, const int64_t[::1] at, const uint8_t[::1] chosen, bits[::1] out
 ):

@@ -6,44 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..interpreter.regions import ElementAddresses
 from ..interpreter.tensors import Tensor
 from . import _discrete  # type: ignore[attr-defined]
 
 # Numbers of the operations of `combined` in _discrete.pyx.
 ATOMICS = {"add": 0, "max": 1, "min": 2, "and": 3, "or": 4, "xor": 5, "xchg": 6, "cas": 7}
-_EVERY = np.empty(0, np.uint8)
-
-
-class ElementAddresses:
-    """Where a discrete access goes: window indices and, or empty for all, which of them are meant; flat and in order."""
-
-    __slots__ = ("at", "chosen", "shape")
-
-    def __init__(self, at: np.ndarray, chosen: np.ndarray | None) -> None:
-        if chosen is not None and chosen.shape != at.shape:
-            at, chosen = np.broadcast_arrays(at, chosen)
-        self.shape = at.shape
-        self.at = np.ascontiguousarray(at, np.int64).reshape(-1)
-        self.chosen = (
-            _EVERY if chosen is None else np.ascontiguousarray(chosen, bool).reshape(-1).view(np.uint8)
-        )
-
-    def outside(self, tensor: Tensor) -> int:
-        """Position of the first address outside of the tensor's window, or -1."""
-        found: int = _discrete.first_outside(self.at, self.chosen, tensor.elements)
-        return found
-
-    def masked_far(self, tensor: Tensor) -> int:
-        """Position of the first address outside of the window that is not chosen, or -1."""
-        if not len(self.chosen):
-            return -1
-        found: int = _discrete.first_outside(self.at, 1 - self.chosen, tensor.elements)
-        return found
-
-    @property
-    def count(self) -> int:
-        """Elements that are really accessed."""
-        return int(np.count_nonzero(self.chosen)) if len(self.chosen) else len(self.at)
 
 
 def _half(tensor: Tensor) -> bool:

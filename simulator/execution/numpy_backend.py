@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
+from ..checks.masked import MaskedLanes
+from ..checks.races import StoreWatch
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
@@ -26,9 +29,7 @@ from ..units.vector import Numerics
 from . import copies as copy
 from . import gather_scatter as discrete
 from .copies import WaitingAdds
-from .masked import MaskedLanes
 from .printing import print_values
-from .races import StoreWatch
 
 
 class ValueContext(NamedTuple):
@@ -71,8 +72,10 @@ class NumpyBackend(Backend):
         self.numerics = numerics
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
-        self.masked = MaskedLanes()
-        self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
+        self.watchers: tuple[Watcher, ...] = (
+            StoreWatch(program, grid[0] * grid[1] * grid[2]),
+            MaskedLanes(),
+        )
         self.printed: dict[int, int] = {}
 
     def attach(self, interpreter: InterpreterState) -> None:
@@ -144,12 +147,8 @@ class NumpyBackend(Backend):
             return self.noticed(self.gather(op, pointer, mask, fill), result_type(op))
         count = self.programs_of(pointer.offsets, mask, fill)
         region = regions.AccessRegion(pointer.tensor, pointer.offsets, mask, count)
-        site = self.interpreter.site(op)
-        regions.check(pointer.tensor, region, self.interpreter.programs, "load", site)
-        if mask is not None:
-            self.masked.box(
-                op, pointer.tensor, pointer.offsets, mask, region, self.interpreter.programs, site
-            )
+        regions.check(pointer.tensor, region, self.interpreter.programs, "load", self.interpreter.site(op))
+        self.watched(op, "load", pointer, mask, region)
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
 
     def programs_of(self, *values: Any) -> int:
@@ -200,13 +199,11 @@ class NumpyBackend(Backend):
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
             where = self.addresses(op, pointer, mask, what)
-            self.watch.elements(op, tensor, where, self.interpreter.programs)
             discrete.scatter(tensor, where, tile)
             return
         region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.interpreter.active))
         regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
-        if not adding:
-            self.watch.box(op, tensor, pointer.offsets, mask, self.interpreter.programs, region)
+        self.watched(op, what, pointer, mask, region)
         if op.id in self.waiting:
             self.adds.keep(tensor, region, tile, self.interpreter.programs)
         else:
@@ -245,7 +242,7 @@ class NumpyBackend(Backend):
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> discrete.ElementAddresses:
+    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> regions.ElementAddresses:
         """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
         tensor = pointer.tensor
         v = op.args[0]
@@ -257,22 +254,35 @@ class NumpyBackend(Backend):
         chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
         if what != "load":
             at = np.broadcast_to(at, (len(self.interpreter.active), *v.shape))
-        where = discrete.ElementAddresses(at, chosen)
-        if what in ("load", "store") and isinstance(mask, np.ndarray):
-            self.masked.elements(
-                op, tensor, where, what, self.interpreter.programs, self.interpreter.site(op)
-            )
+        where = regions.ElementAddresses(at, chosen)
         bad = where.outside(tensor)
         if bad >= 0:
             self.report_outside(tensor, where, bad, what, self.interpreter.site(op))
+        self.watched(op, what, pointer, mask, None, where)
         return where
+
+    def watched(
+        self,
+        op: Op,
+        what: str,
+        pointer: Pointers,
+        mask: Any,
+        region: regions.AccessRegion | None,
+        where: regions.ElementAddresses | None = None,
+    ) -> None:
+        """Show an access to the watchers: every access of a launch passes here."""
+        interpreter = self.interpreter
+        rest = region, where, interpreter.programs, interpreter.site(op)
+        access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
+        for watcher in self.watchers:
+            watcher.access(access)
 
     def found(self) -> tuple[Message, ...]:
         """What the values showed, as messages."""
-        return (*self.watch.found(), *self.masked.found.values())
+        return tuple(message for watcher in self.watchers for message in watcher.found())
 
     def report_outside(
-        self, tensor: Tensor, where: discrete.ElementAddresses, bad: int, what: str, site: Site
+        self, tensor: Tensor, where: regions.ElementAddresses, bad: int, what: str, site: Site
     ) -> None:
         size = max(1, len(where.at) // where.shape[0])
         row, inner = divmod(bad, size)

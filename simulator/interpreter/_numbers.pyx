@@ -1,7 +1,7 @@
 """Integer scalars of all programs: ends, quotients and remainders as in C; the bounds test. Loops only."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 
 def ends(x):
@@ -71,5 +71,17 @@ def find_outside(
                     high += max(s * first, s * last)
             if not empty and (starts[p] + low < 0 or starts[p] + high >= elements):
                 found = p
+                break
+    return found
+
+
+def first_outside(const int64_t[::1] at, const uint8_t[::1] chosen, int64_t elements):
+    """Position of the first chosen address outside of [0, elements), or -1. An empty `chosen` chooses all."""
+    cdef Py_ssize_t i, found = -1
+    cdef bint every = chosen.shape[0] == 0
+    with nogil:
+        for i in range(at.shape[0]):
+            if (at[i] < 0 or at[i] >= elements) and (every or chosen[i]):
+                found = i
                 break
     return found

@@ -1,4 +1,4 @@
-"""Boxes of memory that an access touches, and whether they lie in their tensor."""
+"""Boxes of memory or single elements that an access touches, and whether they lie in their tensor."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import OutOfBoundsError, RunError, UsageError
-from ._numbers import find_outside
+from ._numbers import find_outside, first_outside
 from .faults import Site
 from .tensors import Tensor
 from .values import Affine, Box
 
 MAX_RANK = 5
+_EVERY = np.empty(0, np.uint8)
 
 
 class AccessRegion:
@@ -48,6 +49,36 @@ class AccessRegion:
             table = getattr(self, name)
             setattr(out, name, table[lane : lane + 1] if len(table) > 1 else table)
         return out
+
+
+class ElementAddresses:
+    """Where a discrete access goes: window indices and, or empty for all, which of them are meant; flat and in order."""
+
+    __slots__ = ("at", "chosen", "shape")
+
+    def __init__(self, at: np.ndarray, chosen: np.ndarray | None) -> None:
+        if chosen is not None and chosen.shape != at.shape:
+            at, chosen = np.broadcast_arrays(at, chosen)
+        self.shape = at.shape
+        self.at = np.ascontiguousarray(at, np.int64).reshape(-1)
+        self.chosen = (
+            _EVERY if chosen is None else np.ascontiguousarray(chosen, bool).reshape(-1).view(np.uint8)
+        )
+
+    def outside(self, tensor: Tensor) -> int:
+        """Position of the first address outside of the tensor's window, or -1."""
+        return first_outside(self.at, self.chosen, tensor.elements)
+
+    def masked_far(self, tensor: Tensor) -> int:
+        """Position of the first address outside of the window that is not chosen, or -1."""
+        if not len(self.chosen):
+            return -1
+        return first_outside(self.at, 1 - self.chosen, tensor.elements)
+
+    @property
+    def count(self) -> int:
+        """Elements that are really accessed."""
+        return int(np.count_nonzero(self.chosen)) if len(self.chosen) else len(self.at)
 
 
 def _starts(base: Any, origin: int, programs: int) -> np.ndarray:

@@ -66,7 +66,9 @@ class Slicing(InterpreterState):
     def check_aligned(self, op: Op, offsets: list[Any]) -> None:
         """`RunError` where the part of a buffer begins off the blocks that the hardware reaches."""
         whole = op.operand(0)
-        if any(isinstance(x, Opaque) for x in offsets) or all(isinstance(x, int) for x in op.attrs["offsets"]):
+        if any(isinstance(x, Opaque) for x in offsets) or all(
+            isinstance(x, int) for x in op.attrs["offsets"]
+        ):
             return
         bits = whole.number.bits
         places = zip(offsets, pitch_of(whole.shape), strict=True)

@@ -51,9 +51,13 @@ def launch(kernel: Any, *offsets: int) -> np.ndarray:
 
 @pytest.mark.parametrize("kernel", [reads, writes, nested])
 def test_a_part_that_begins_off_the_blocks_is_refused_with_its_program_and_byte(kernel: Any) -> None:
-    with pytest.raises(sim.RunError, match=r"test_misaligned_parts\.py:\d+:\d+: subview of .* in program 1") as e:
+    with pytest.raises(
+        sim.RunError, match=r"test_misaligned_parts\.py:\d+:\d+: subview of .* in program 1"
+    ) as e:
         launch(kernel, 8, 3)
-    assert f"it begins at byte {(3 + 8 * (kernel is nested)) * 4}, which must be a multiple of 32" in str(e.value)
+    assert f"it begins at byte {(3 + 8 * (kernel is nested)) * 4}, which must be a multiple of 32" in str(
+        e.value
+    )
 
 
 @pytest.mark.parametrize(("kernel", "first"), [(reads, (8, 16)), (writes, (0, 0)), (nested, (16, 24))])

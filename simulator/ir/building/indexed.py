@@ -68,7 +68,7 @@ def _wide(b: Builder, x: Operand) -> Operand:
     return b.cast(x, ty.int64) if isinstance(x, Value) else x
 
 
-class Access:
+class GrownAccess:
     """Pointer and mask of an access, grown axis by axis."""
 
     def __init__(self, b: Builder, pointer: Value, shape: Sequence[int]) -> None:

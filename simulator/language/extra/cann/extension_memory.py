@@ -32,7 +32,7 @@ def index_select_simd(
             f"{what}: the index must have one axis and read_shape[{axis}] must be -1, got {describe(at)} and {sizes[axis]!r}"
         )
     sizes[axis] = at.shape[0]
-    access = indexed.Access(b, indexed.base_pointer(what, src, floats=False), _sizes(what, sizes))
+    access = indexed.GrownAccess(b, indexed.base_pointer(what, src, floats=False), _sizes(what, sizes))
     strides = indexed.contiguous(b, shape)
     access.move(access.spread(at, axis), strides[axis])
     for k in range(rank):
@@ -96,13 +96,13 @@ def _elementwise(
     strides: Any,
     end: Any,
     start: Any,
-) -> indexed.Access:
+) -> indexed.GrownAccess:
     rank = len(at.shape)
     if rank > MAX_RANK:
         raise KernelError(f"{what}: the index may have up to {MAX_RANK} axes, got {describe(at)}")
     axis = indexed.axis_in(what, dim, rank)
     step, stop, first = _places(what, strides, end, start, rank)
-    access = indexed.Access(b, indexed.base_pointer(what, pointer, floats=True), at.shape)
+    access = indexed.GrownAccess(b, indexed.base_pointer(what, pointer, floats=True), at.shape)
     access.below(at, _boundary(what, boundary))
     for k in range(rank):
         access.below(access.along(k), b.binary("sub", stop[k], first[k]))
@@ -132,7 +132,7 @@ def index_put(
     if at.numel != value.shape[axis]:
         raise KernelError(f"{what}: {at.numel} indices do not fit axis {axis} of {describe(value)}")
     step, stop, first = _places(what, dst_stride, end_offset, start_offset, rank)
-    access = indexed.Access(b, indexed.base_pointer(what, ptr, floats=True), value.shape)
+    access = indexed.GrownAccess(b, indexed.base_pointer(what, ptr, floats=True), value.shape)
     slab = access.spread(b.reshape(at, (at.numel,)), axis)
     access.below(slab, _boundary(what, index_boundary))
     access.move(slab, step[axis])

@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..interpreter.faults import Site
-from ..interpreter.regions import AccessRegion
+from ..interpreter.regions import AccessRegion, ElementAddresses
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
-from ..ir.program import Op
-from .gather_scatter import ElementAddresses
+from .access import Access, Watcher
 
 EVERY_LANE = (
     "the compiler for Ascend reads all lanes where a mask is no plain range, and such an address can stop the core; keep "
@@ -35,24 +33,28 @@ SEEN = (
 )
 
 
-class MaskedLanes:
-    """Looks at the masked accesses of a launch; `found` has a sentence for each operation with such lanes."""
+class MaskedLanes(Watcher):
+    """Looks at the masked loads and stores of a launch; has a sentence for each operation with such lanes."""
 
     def __init__(self) -> None:
-        self.found: dict[int, str] = {}
+        self.told: dict[int, str] = {}
 
-    def box(
-        self,
-        op: Op,
-        tensor: Tensor,
-        offsets: Any,
-        mask: Any,
-        region: AccessRegion,
-        numbers: np.ndarray,
-        site: Site,
-    ) -> None:
-        """A load of a regular tile under a range; `region` is what `copy.check` has passed."""
-        if region.full or not region.rank or op.id in self.found or not isinstance(mask, Box):
+    def access(self, a: Access) -> None:
+        if a.mask is None or a.op.id in self.told:
+            return
+        if a.where is not None:
+            if a.what in ("load", "store") and isinstance(a.mask, np.ndarray):
+                self._elements(a, a.where)
+        elif a.region is not None and a.what == "load" and isinstance(a.mask, Box):
+            self._box(a, a.region, a.mask)
+
+    def found(self) -> tuple[str, ...]:
+        return tuple(self.told.values())
+
+    def _box(self, a: Access, region: AccessRegion, mask: Box) -> None:
+        """A load of a regular tile under a range."""
+        tensor = a.tensor
+        if region.full or not region.rank:
             return
         if len(region.strides) == 1 and _near(region, tensor.elements):
             return
@@ -62,36 +64,33 @@ class MaskedLanes:
         low, high = mapped(tensor)
         far = np.flatnonzero((first < low) | (last >= high + _block(region, high - low)))
         if len(far):
-            affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
+            affine = a.offsets if isinstance(a.offsets, Affine) else Affine(a.offsets, (), ())
             p = far[:1]
             at = (affine if region.programs == 1 else affine.take(p)).elements()[0] + tensor.origin
             chosen = _of_program(mask, p).dense()[0]
-            self._tell(op, tensor, at[~chosen], (low, high), f"a load in {site.program(numbers[p[0]])}", SEEN)
+            name = a.site.program(a.programs[p[0]])
+            self._tell(a, at[~chosen], (low, high), f"a load in {name}", SEEN)
 
-    def elements(
-        self, op: Op, tensor: Tensor, where: ElementAddresses, what: str, numbers: np.ndarray, site: Site
-    ) -> None:
+    def _elements(self, a: Access, where: ElementAddresses) -> None:
         """A load or a store under a mask of elements."""
-        if op.id in self.found or (first := where.masked_far(tensor)) < 0:
+        first = where.masked_far(a.tensor)
+        if first < 0:
             return
-        bounds = mapped(tensor)
         rows = max(1, where.shape[0])
         p = first // (len(where.at) // rows)
         out = where.at[where.chosen == 0]
-        program = site.program(numbers[p if rows > 1 else 0])
-        self._tell(op, tensor, out, bounds, f"a {what} ({program} is the first)", EVERY_LANE)
+        program = a.site.program(a.programs[p if rows > 1 else 0])
+        self._tell(a, out, mapped(a.tensor), f"a {a.what} ({program} is the first)", EVERY_LANE)
 
-    def _tell(
-        self, op: Op, tensor: Tensor, at: np.ndarray, bounds: tuple[int, int], what: str, why: str
-    ) -> None:
-        low, high = bounds
+    def _tell(self, a: Access, at: np.ndarray, bounds: tuple[int, int], what: str, why: str) -> None:
+        op, tensor, (low, high) = a.op, a.tensor, bounds
         outside = at[(at < low) | (at >= high)]
         if not len(outside):
             return
         before, behind = low - int(outside.min()), int(outside.max()) - high + 1
         far = [f"{before} elements before its start"] if before > 0 else []
         far += [f"{behind} elements beyond its end"] if behind > 0 else []
-        self.found[op.id] = (
+        self.told[op.id] = (
             f"{op.loc.file}:{op.loc.line}: {len(outside)} masked-out lanes of {what} point outside of {tensor.name!r} "
             f"(element {int(outside[0]) - tensor.origin}), up to {' and '.join(far)}: legal here, but {why}"
         )

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from ..interpreter.program_order.spans import Spans, runs_of
-from ..interpreter.regions import AccessRegion
+from ..interpreter.regions import AccessRegion, ElementAddresses
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
 from ._races import mark_boxes, mark_elements
-from .gather_scatter import ElementAddresses
+from .access import Access, Watcher
 
 # Runs looked at in one tensor; a launch with more is not searched further.
 MOST_RUNS = 1 << 20
 
 
-class StoreWatch:
+class StoreWatch(Watcher):
     """Notes the stores of one launch."""
 
     def __init__(self, program: Program, programs: int) -> None:
@@ -36,27 +36,24 @@ class StoreWatch:
         self.single: list[tuple[Op, Tensor, ElementAddresses, np.ndarray]] = []
         self.singles = 0
 
-    def box(
-        self, op: Op, tensor: Tensor, offsets: Any, mask: Any, numbers: np.ndarray, region: AccessRegion
-    ) -> None:
-        """A store to boxes of memory, given as an index tile with its mask and as what `copy.check` has passed."""
-        if not self.on or not tensor.elements:
+    def access(self, a: Access) -> None:
+        if not self.on or a.what != "store" or not a.tensor.elements:
             return
-        bits = self._map(tensor)
-        self.twice |= mark_boxes(bits, region.starts, region.strides, region.lows, region.highs)
-        affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
-        plain = all(isinstance(s, int) for s in affine.strides) and not isinstance(mask, Box | np.ndarray)
-        key = (op.id, id(tensor), affine.strides if plain else len(self.regular))
-        self.places[key] = (op, tensor)
-        self.regular.setdefault(key, []).append((affine, mask, numbers))
+        if a.region is not None:
+            self._box(a, a.region)
+        elif a.where is not None and self.singles <= MOST_RUNS:
+            self.twice |= mark_elements(self._map(a.tensor), a.where.at, a.where.chosen)
+            self.singles += len(a.where.at)
+            self.single.append((a.op, a.tensor, a.where, a.programs))
 
-    def elements(self, op: Op, tensor: Tensor, where: ElementAddresses, numbers: np.ndarray) -> None:
-        """A store to single elements, in the order of programs."""
-        if not self.on or not tensor.elements or self.singles > MOST_RUNS:
-            return
-        self.twice |= mark_elements(self._map(tensor), where.at, where.chosen)
-        self.singles += len(where.at)
-        self.single.append((op, tensor, where, numbers))
+    def _box(self, a: Access, region: AccessRegion) -> None:
+        bits = self._map(a.tensor)
+        self.twice |= mark_boxes(bits, region.starts, region.strides, region.lows, region.highs)
+        affine = a.offsets if isinstance(a.offsets, Affine) else Affine(a.offsets, (), ())
+        plain = all(isinstance(s, int) for s in affine.strides) and not isinstance(a.mask, Box | np.ndarray)
+        key = (a.op.id, id(a.tensor), affine.strides if plain else len(self.regular))
+        self.places[key] = (a.op, a.tensor)
+        self.regular.setdefault(key, []).append((affine, a.mask, a.programs))
 
     def _map(self, tensor: Tensor) -> np.ndarray:
         """The bits of a tensor; one seen as several types is looked at closely in any case."""

@@ -96,7 +96,8 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
         if size < total:
             touch.guess()
         groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-        return _left(call, _finish(call, plan, groups, touch), touch, leaves)
+        out = _finish(call, plan, groups, touch)
+        return _left(call, but(out, warnings=(*out.warnings, *lowered.found())), touch, leaves)
 
 
 def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:

@@ -19,6 +19,7 @@ from ..interpreter.flat_pointers import FlatMemory
 from ..interpreter.state import InterpreterState
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
+from ..ir.index_arithmetic import index_arithmetic
 from ..ir.operations import operation, result_type
 from ..ir.program import Op, Program, Value
 from ..messages import Message
@@ -70,6 +71,7 @@ class NumpyBackend(Backend):
         self.waiting = waiting
         self.adds = WaitingAdds()
         self.numerics = numerics
+        self.index_arithmetic = index_arithmetic(program)
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
         self.watchers: tuple[Watcher, ...] = (
@@ -97,7 +99,10 @@ class NumpyBackend(Backend):
                 self.flushed(x, v) for x, v in zip(real, (v for v in op.args if v is not None), strict=True)
             ]
         assert entry.value is not None
-        return entry.value(self.context, op, *real)
+        out = entry.value(self.context, op, *real)
+        if op.id in self.index_arithmetic:
+            self.interpreter.overflows.elements(op, args, real, out, self.interpreter.programs)
+        return out
 
     def flushed(self, x: np.ndarray, v: Value) -> np.ndarray:
         return vector.flushed(x, v.dtype, self.numerics) if isinstance(v.dtype, DType) else x

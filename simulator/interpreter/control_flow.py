@@ -76,8 +76,8 @@ class Flow(InterpreterState):
                 f"{place(op)}: a loop bound depends on loaded data, which this run does not have"
             )
         if step == 0 if isinstance(step, int) else not step.all():
-            site = self.site(op)
-            raise site.error(f"the step of the range is zero in {site.program(self.first_program(step, 0))}")
+            site, zeros = self.site(op), np.atleast_1d(np.asarray(step) == 0)
+            raise site.error(f"the step of the range is zero in {site.program(self.first_program(zeros))}")
         trip_counts = trip_count_of(lower, upper, step)
         carried = [frame.get(v) for v in op.args[3:] if v is not None]
         self.loop_begins(op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..errors import RunError
@@ -12,14 +13,20 @@ Grid = tuple[int, int, int]
 
 
 class Site(NamedTuple):
-    """An operation in a launch."""
+    """An operation in a launch. overflow: what went wrong with its index in a program, "" for nothing."""
 
     loc: Loc
     grid: Grid
+    overflow: Callable[[int], str] | None = None
 
     def error(self, message: str, kind: type[RunError] = RunError) -> RunError:
         """The error to raise: the message with file, line, column, source line and caret."""
         return kind(at_line(self.loc, message))
+
+    def way_out(self, program: int, usual: str) -> str:
+        """The end of a message about an access of a program that leaves its tensor; usual: without an overflow."""
+        reason = self.overflow(program) if self.overflow else ""
+        return f"The reason: {reason}" if reason else usual
 
     def program(self, number: int) -> str:
         """How a message names a program."""

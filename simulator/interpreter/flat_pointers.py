@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import OutOfBoundsError, RunError
 from ..precision.dtypes import DType
 from .faults import Site
+from .symbolic import in_64
 from .tensors import Tensor, as_array, tensor_argument
 from .values import Affine, Box, Pointers, take
 
@@ -45,7 +46,7 @@ def absolute(p: Pointers) -> Any:
 
 
 def _shifted(x: Any, by: int) -> Any:
-    return Affine(x.base + by, x.strides, x.shape) if isinstance(x, Affine) else x + by
+    return Affine(in_64(x.base + by), x.strides, x.shape) if isinstance(x, Affine) else in_64(x + by)
 
 
 def as_flat(p: Pointers) -> Pointers:
@@ -57,8 +58,8 @@ def addresses(p: Pointers) -> Any:
     """Byte addresses of a pointer: what it is as an integer."""
     size, at = p.tensor.dtype.itemsize, absolute(p)
     if isinstance(at, Affine):
-        return Affine(at.base * size, tuple(s * size for s in at.strides), at.shape)
-    return at * size
+        return Affine(in_64(at.base * size), tuple(in_64(s * size) for s in at.strides), at.shape)
+    return in_64(at * size)
 
 
 def from_addresses(x: Any, dtype: DType, site: Site) -> Pointers:
@@ -197,7 +198,10 @@ class Known:
         )
         raise site.error(
             f"{what} at address {address:#x} in {site.program(program)} leaves every tensor that is known{last}. "
-            "Addresses in a table must come from data_ptr() of tensors or arrays that are still alive",
+            + site.way_out(
+                program,
+                "Addresses in a table must come from data_ptr() of tensors or arrays that are still alive",
+            ),
             OutOfBoundsError,
         )
 

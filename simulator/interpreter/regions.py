@@ -174,7 +174,7 @@ def out_of_bounds(
     return site.error(
         f"{what} of element {index} of {tensor.name!r} in {site.program(program)} is out of bounds: "
         f"the tensor has shape {list(tensor.shape)}, legal elements are {legal}, this is {far}{lane}. "
-        "Mask the access (mask=offsets < n) or correct the offsets",
+        + site.way_out(program, "Mask the access (mask=offsets < n) or correct the offsets"),
         OutOfBoundsError,
     )
 

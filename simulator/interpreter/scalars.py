@@ -130,22 +130,37 @@ class Indexing(InterpreterState):
         base = p.offsets
         if isinstance(o, Opaque) or isinstance(base, Opaque):
             out: Any = OPAQUE
-        elif isinstance(base, Affine) and isinstance(o, Affine) and self.fits(o, op.operand(1)):
+        elif isinstance(base, Affine) and isinstance(o, Affine) and self.index_fits(o, op.operand(1)):
             out = symbolic.affine_binary("add", base, o)
+            self.check_pointer(op, base.base, o.base)
         elif op.results[0].shape == ():
-            out = base + o
+            out = symbolic.in_64(base + o)
+            self.check_pointer(op, base, o)
         else:
             out = self.real(base, None) + self.real(o, op.args[1]).astype(np.int64)
         frame.values[op.results[0].id] = Pointers(p.tensor, out)
+
+    def index_fits(self, x: Affine, v: Value) -> bool:
+        """As `fits`, of an index that becomes part of an address."""
+        fit = self.fits(x, v)
+        if not fit:
+            self.overflows.tile(x, v, self.programs)
+        return fit
+
+    def check_pointer(self, op: Op, base: Any, offset: Any) -> None:
+        if isinstance(base, int) and isinstance(offset, int) and not symbolic.fits(base + offset, 64):
+            self.overflows.pointer(op, base + offset, self.programs)
 
     def op_binary(self, op: Op, frame: Frame) -> None:
         a, b = self.operands(op, frame)
         out = self.symbolic_binary(op, a, b)
         if out is None:
             self.dense_op(op, frame)
-            return
-        self.symbolic_done(op)
-        frame.values[op.results[0].id] = out
+        else:
+            self.symbolic_done(op)
+            frame.values[op.results[0].id] = out
+        if self.zeros is not None:
+            self.follow_zeros(op, frame)
 
     def symbolic_binary(self, op: Op, a: Any, b: Any) -> Any:
         r, known = op.results[0], op.name in symbolic.INTEGER
@@ -170,12 +185,24 @@ class Indexing(InterpreterState):
 
     def scalar_binary(self, op: Op, a: Any, b: Any) -> Any:
         dtype = op.results[0].number
-        if op.name in ("floordiv", "mod") and (b == 0 if isinstance(b, int) else not b.all()):
-            raise self.divided_by_zero(op, b)
+        division = op.name in ("floordiv", "mod")
+        if division and (b == 0 if isinstance(b, int) else not b.all()):
+            return self.divided_with_zeros(op, a, b)
         out = symbolic.INTEGER[op.name](a, b)
         if dtype.is_bool():
             return bool(out) if isinstance(out, int | np.bool_) else out
+        if symbolic.fits(out, dtype.bits, dtype.kind == "int" or dtype.bits == 64):
+            return out
+        self.overflows.scalar(op, a, b, out, self.programs)
         return symbolic.fit_in(out, dtype.bits, dtype.kind == "int")
+
+    def divided_with_zeros(self, op: Op, a: Any, b: Any) -> Any:
+        """Quotients or remainders where some divisors are 0: 0 there, and noted."""
+        zeros = np.atleast_1d(np.asarray(b) == 0)
+        self.found_zeros(op, zeros)
+        if isinstance(b, int):
+            return 0
+        return np.where(zeros, 0, symbolic.INTEGER[op.name](a, np.where(zeros, 1, b)))
 
     def op_compare(self, op: Op, frame: Frame) -> None:
         a, b = self.operands(op, frame)
@@ -221,7 +248,7 @@ class Indexing(InterpreterState):
 
     def keeps(self, x: Affine, source: Value, target: Value) -> bool:
         """Whether an index tile stays one in another integer type: what wraps in the first is no longer affine."""
-        return target.number.bits <= source.number.bits or self.fits(x, source)
+        return target.number.bits <= source.number.bits or self.index_fits(x, source)
 
     def fits(self, x: Affine, v: Value) -> bool:
         """Whether no element of an index tile wraps in the type of its value."""

@@ -6,6 +6,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vecto
 from ..ir.program import Op, Program, Region, Value
 from ..precision import dtypes as ty
 from ..precision.dtypes import DType
+from .arithmetic.overflow import IndexOverflows
+from .arithmetic.zero_divisors import ZeroDivisors
 from .faults import Site
 from .flat_pointers import Known
 from .two_cores.exchange import Exchange
@@ -78,14 +81,18 @@ class InterpreterState(ABC):
         self.steps_left = step_limit
         self.step_limit = step_limit
         # kind -> method; what has none of its own is an operation on elements
-        self.handlers: defaultdict[str, Callable[[Op, Frame], None]] = defaultdict(
+        self.plain_handlers: defaultdict[str, Callable[[Op, Frame], None]] = defaultdict(
             lambda: self.dense_op, {name[3:]: getattr(self, name) for name in _handlers(type(self))}
         )
+        self.handlers = self.plain_handlers
+        self.overflows = IndexOverflows(program, grid)
+        self.zeros: np.ndarray | None = None  # divisors of the operation at hand that are 0
 
     def run(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers` with the runtime values of the parameters."""
         self.active = numbers
         self.steps_left = self.step_limit
+        self.handlers = self.plain_handlers
         at_work.interpreting(self)
         given = [p.tensor for p in arguments.values() if isinstance(p, Pointers)]
         if given != self.known.given:
@@ -102,25 +109,36 @@ class InterpreterState(ABC):
 
     def site(self, op: Op) -> Site:
         """Where an operation stands, for errors."""
-        return Site(op.loc, self.grid)
+        return Site(op.loc, self.grid, partial(self.overflows.behind, op) if self.overflows.worst else None)
 
-    def first_program(self, x: Any, value: int) -> int:
-        """Number of the first program in which an element of `x` is `value`."""
-        hit = np.atleast_1d(np.asarray(x) == value)
+    def first_program(self, hit: np.ndarray) -> int:
+        """Number of the first program in which an element of `hit`, (P or 1, *shape), is true."""
         row = int(np.argmax(hit.reshape(hit.shape[0], -1).any(axis=1)))
         return int(self.programs[row])
 
-    def divided_by_zero(self, op: Op, b: Any) -> RunError:
-        """The error of an integer division whose right side `b`, (P or 1, *shape), has a zero."""
+    def found_zeros(self, op: Op, zeros: np.ndarray) -> None:
+        """An integer division whose right side is 0 where `zeros`, (P or 1, *shape), is true; see `ZeroDivisors`."""
+        self.zeros = zeros
+
+    def follow_zeros(self, op: Op, frame: Frame) -> None:
+        """Follow the result of a division that has just found zeros."""
+        zeros, self.zeros = self.zeros, None
+        assert zeros is not None
+        follower = ZeroDivisors(self)
+        if self.handlers is self.plain_handlers:
+            self.handlers = follower.handlers(self.plain_handlers)
+        follower.begin(op, zeros, frame)
+
+    def divided_by_zero(self, op: Op, zeros: np.ndarray) -> RunError:
+        """The error of an integer division whose result is used where its right side is 0."""
         site, v = self.site(op), op.operand(1)
-        zeros = np.atleast_1d(np.asarray(b) == 0)
         row = zeros[int(np.argmax(zeros.reshape(len(zeros), -1).any(axis=1)))]
         element = f", element {[int(k) for k in np.argwhere(row)[0]]}" if row.ndim else ""
         element += f" ({int(row.sum())} of {row.size} are 0)" if row.ndim else ""
         name = f" ({v.name} is 0)" if v.name and not v.shape else ""
         return site.error(
-            f"integer division by zero in {site.program(self.first_program(b, 0))}{element}{name}; "
-            "give masked-out elements another value (other=1, or tl.where)"
+            f"integer division by zero in {site.program(self.first_program(zeros))}{element}{name}, and the result is "
+            "used; mask what is made of it, or give these elements another divisor (other=1, or tl.where)"
         )
 
     def region(self, region: Region, frame: Frame) -> None:

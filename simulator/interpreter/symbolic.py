@@ -115,16 +115,16 @@ def affine_binary(name: str, a: Affine, b: Affine) -> Affine | None:
     """add, sub, and mul by a tile without axes, modulo 2^64: `spans` tells whether a narrower type would wrap."""
     if name in ("add", "sub"):
         op = _ADD if name == "add" else _SUB
-        strides = tuple([_in_64(op(x, y)) for x, y in zip(a.strides, b.strides, strict=True)])
-        return Affine(_in_64(op(a.base, b.base)), strides, a.shape)
+        strides = tuple([in_64(op(x, y)) for x, y in zip(a.strides, b.strides, strict=True)])
+        return Affine(in_64(op(a.base, b.base)), strides, a.shape)
     if name != "mul":
         return None
     if flat(b):
-        return Affine(_in_64(a.base * b.base), tuple(_in_64(s * b.base) for s in a.strides), a.shape)
+        return Affine(in_64(a.base * b.base), tuple(in_64(s * b.base) for s in a.strides), a.shape)
     return affine_binary("mul", b, a) if flat(a) else None
 
 
-def _in_64(x: Int) -> Int:
+def in_64(x: Int) -> Int:
     """A Python number as numpy's int64 would hold it; arrays wrap by themselves."""
     return wrap(x, 64, True) if isinstance(x, int) and not -(1 << 63) <= x < 1 << 63 else x
 
@@ -136,12 +136,26 @@ def flat(a: Affine) -> bool:
 
 def inside(a: Affine, low: int, high: int) -> bool:
     """Whether every element lies in low..high, so that a register with those limits holds it without wrapping."""
+    least, most = extremes(a)
+    return low <= least and most <= high
+
+
+def extremes(a: Affine) -> tuple[int, int]:
+    """A range that all elements of all programs lie in; the smallest one, if programs differ in their base only."""
     least, most = _ends(a.base)
     for s, n in zip(a.strides, a.shape, strict=True):
         smallest, largest = _ends(s)
         least += min(0, smallest * (n - 1))
         most += max(0, largest * (n - 1))
-    return low <= least and most <= high
+    return least, most
+
+
+def span(a: Affine) -> tuple[Int, Int]:
+    """Smallest and largest element, of each program where they differ."""
+    low = high = a.base
+    for s, n in zip(a.strides, a.shape, strict=True):
+        low, high = low + _min(0, s * (n - 1)), high + _max(0, s * (n - 1))
+    return low, high
 
 
 def _ends(x: Int) -> tuple[int, int]:

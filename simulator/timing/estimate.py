@@ -82,7 +82,7 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     """all_at_once: whether iterations may be lowered many at once."""
     key = None if leaves else key_without_engine(call, all_at_once)
     if known := recent.recall(key):
-        return Estimate(_finish(call, _on(call.device.product, known.plan), known.groups, known.touch))
+        return Estimate(_told(call, known._replace(plan=_on(call.device.product, known.plan))))
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     numbers = np.arange(total, dtype=np.int64)
@@ -97,11 +97,17 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
         if size < total:
             touch.guess()
         groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-        launch = _finish(call, plan, groups, touch)
-        left = _left(call, launch, touch, leaves)
+        found = LoweredLaunch(plan, groups, touch, lowered.found())
+        left = _left(call, _told(call, found), touch, leaves)
     if sum(_size(g.trace) for g in groups) <= MOST_KEPT:
-        recent.keep(key, LoweredLaunch(plan, groups, touch))
+        recent.keep(key, found)
     return left
+
+
+def _told(call: Call, lowered: LoweredLaunch) -> Launch:
+    """The launch with what its interpretation showed."""
+    out = _finish(call, lowered.plan, lowered.groups, lowered.touch)
+    return but(out, warnings=(*out.warnings, *lowered.found))
 
 
 def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..call import Call
 from ..launch_cache import MOST, key_of
+from ..messages import Message
 from ..products import Product
 from ..record.recent import Recent
 from .costs.l2_cache import FirstTouch
@@ -32,11 +33,12 @@ ENGINE = (
 
 
 class LoweredLaunch(NamedTuple):
-    """What the engine is given, and what L2 has counted."""
+    """What the engine is given, what L2 has counted, and what there is to tell."""
 
     plan: LoweringPlan
     groups: list[ProgramGroup]
     touch: FirstTouch
+    found: tuple[Message, ...]
 
 
 recent: Recent[LoweredLaunch] = Recent(MOST)

@@ -43,4 +43,8 @@ class Interpreters(Generic[Kind]):
 
     def found(self) -> tuple[Message, ...]:
         """The warnings of all parts."""
-        return tuple(message for one in self.of.values() for message in one.backend.found())
+        return tuple(
+            message
+            for one in self.of.values()
+            for message in (*one.overflows.messages(), *one.backend.found())
+        )

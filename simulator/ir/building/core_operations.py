@@ -75,13 +75,15 @@ CASTS = {
 
 
 def _divided(compute: vector.UnitFunction) -> ValueFunction:
-    """The value of a division, which for integers by zero is an error."""
+    """The value of a division; of integers by zero 0, which is an error where it is used."""
     quotient = elements(compute)
 
     def value(at: Context, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = np.asarray(quotient(at, op, a, b))
         if result_type(op).is_int() and not b.all():
-            raise at.interpreter.divided_by_zero(op, b)
-        return np.asarray(quotient(at, op, a, b))
+            at.interpreter.found_zeros(op, b == 0)
+            out = np.where(b == 0, out.dtype.type(0), out)
+        return out
 
     return value
 

@@ -1,0 +1,147 @@
+"""Index arithmetic beyond int32 is told as such, also where a mask hides the access; data may wrap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.simulator.errors import OutOfBoundsError
+
+B = 16
+FAR = 1_500_000_000  # three rows of that many elements lie beyond int32
+
+
+@sim.jit
+def masked(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    pid = tl.program_id(0)
+    row = pid.to(tl.int64) if WIDE else pid
+    i = row * stride + tl.arange(0, B)
+    tl.store(out + pid * B + tl.arange(0, B), tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def comes_back(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    pid = tl.program_id(0)
+    row = pid.to(tl.int64) if WIDE else pid
+    i = row * 65536 * 65536 + tl.arange(0, B)
+    tl.store(out + pid * B + tl.arange(0, B), tl.load(x + i, mask=i < n, other=0.0))
+
+
+@sim.jit
+def tile(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    row, column = tl.arange(0, 4), tl.arange(0, 4)
+    wide = row.to(tl.int64) if WIDE else row
+    i = wide[:, None] * stride + column[None, :]
+    at = row[:, None] * 4 + column[None, :]
+    tl.store(out + at, tl.load(x + i, mask=(row[:, None] < 1) & (column[None, :] < n), other=0.0))
+
+
+@sim.jit
+def gathered(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    row = tl.load(idx + tl.arange(0, B))
+    row = row.to(tl.int64) if WIDE else row
+    i = row * stride
+    tl.store(out + tl.arange(0, B), tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def looped(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    i = tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for k in range(4):
+        start = (k.to(tl.int64) if WIDE else k) * stride
+        total += tl.load(x + start + i, mask=(start + i >= 0) & (start + i < n), other=0.0)
+    tl.store(out + i, total)
+
+
+@sim.jit
+def widened(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    row = tl.arange(0, B)
+    i = row.to(tl.int64) * stride if WIDE else (row * stride).to(tl.int64)
+    tl.store(out + row, tl.load(x + i, mask=row < 1, other=0.0))
+
+
+KERNELS = [masked, comes_back, tile, gathered, looped, widened]
+
+
+def faults(kernel: Any, **constants: Any) -> list[Any]:
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    run = kernel[(3,)](x, np.arange(B, dtype=np.int32), out, FAR, 64, B=B, **constants)
+    return [w for w in run.warnings if w.kind == "fault" and "overflow" in w]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("values_only", [False, True])
+def test_an_index_beyond_int32_is_told_once_with_line_and_way_out(kernel: Any, values_only: bool) -> None:
+    with sim.device(time=not values_only):
+        (text,) = faults(kernel, WIDE=False)
+    assert "int32 overflow: " in text
+    assert "does not fit in int32" in text
+    assert "take .to(tl.int64)" in text
+    assert text.place.rpartition(":")[0].endswith("test_index_overflow.py")
+    assert text.programs
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+def test_in_64_bits_nothing_is_said(kernel: Any) -> None:
+    assert faults(kernel, WIDE=True) == []
+
+
+def test_the_message_has_names_and_numbers() -> None:
+    (text,) = faults(masked, WIDE=False)
+    assert "int32 overflow: pid * stride = 3,000,000,000 in program 2" in text
+    assert "of -1,294,967,296 instead" in text
+    assert text.programs == (2,)
+
+
+@sim.jit
+def bare(x, stride, B: tl.constexpr):
+    tl.store(x + tl.program_id(0) * stride + tl.arange(0, B), 1.0)
+
+
+def test_an_access_that_is_out_of_bounds_by_overflow_says_so() -> None:
+    with pytest.raises(
+        OutOfBoundsError, match=r"int32 overflow: program_id\(0\) \* stride = 2,147,483,648"
+    ) as e:
+        bare.time((3,), sim.shape(1 << 33, "float32"), 1 << 30, B=B)
+    assert "take .to(tl.int64)" in str(e.value)
+    assert "mask" not in str(e.value)
+
+
+def test_an_access_of_another_program_that_is_out_of_bounds_for_itself_does_not() -> None:
+    with pytest.raises(OutOfBoundsError, match=r"in program 1 is out of bounds: .* Mask the access"):
+        bare[(3,)](np.zeros(64, np.float32), 1 << 30, B=B)
+
+
+@sim.jit
+def hashes(x, out, seed, B: tl.constexpr):
+    i = tl.arange(0, B)
+    h = (i + tl.program_id(0)) * 1103515245 + 12345
+    h = (h ^ (h >> 16)) * 73244475
+    random = tl.randint(seed, i)
+    tl.store(out + i, tl.load(x + (h & 31)) + tl.load(x + (random % 32)) + tl.rand(seed, i))
+    tl.store(out + B + i, (h * 31).to(tl.float32))
+
+
+def test_hashes_and_random_numbers_wrap_in_silence() -> None:
+    run = hashes[(1,)](np.zeros(64, np.float32), np.zeros(2 * B, np.float32), 42, B=B)
+    assert not [w for w in run.warnings if w.kind == "fault"]
+
+
+@sim.jit
+def beyond_memory(x, B: tl.constexpr):
+    for _ in range(3):
+        x += 1 << 62
+    tl.store(x + tl.arange(0, B) if B > 1 else x, 1.0)
+
+
+@pytest.mark.parametrize("block", [1, 16])
+def test_a_pointer_beyond_64_bits_is_out_of_bounds_and_says_so(block: int) -> None:
+    with pytest.raises(
+        OutOfBoundsError, match=r"pointer overflow: x \+ 4,611,686,018,427,387,904 is element 9,2"
+    ):
+        beyond_memory[(1,)](np.zeros(4, np.float32), B=block)

@@ -18,6 +18,7 @@ from ..simulator.products import Product, load_product
 from .agreement import notes_about_values
 from .device_state import about_l2, name_of_product, product_here, without_bounds
 from .evaluate import OperatorProblem
+from .heartbeats import STOPPED_SECONDS
 from .kernel_problem import KernelProblem
 from .results.exploration import Exploration
 from .results.store import Store
@@ -62,7 +63,9 @@ def explore(
     began: float | None = None,
     workers: int | str = 1,
     fallback: bool = False,
+    worker_timeout: float = STOPPED_SECONDS,
     store: str | Path | None = None,
+    cache: str | Path | None = None,
     sampler: str = "auto",
     seed: int = 0,
     report: Report = lambda done, left, best: None,
@@ -81,15 +84,16 @@ def explore(
     over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
     most; seconds: likewise, bounds included, from `began` on (of `time.perf_counter`; without, from this call on).
     workers: 1, a number of processes, or an address "tcp://..." of a dask cluster; fallback: this process, if no cluster
-    answers. store: a file that keeps every result; an interrupted sweep goes on from it. sampler:
-    "exact" (with bounds), "tpe", "nsga2" (both Optuna), "random", or "auto": exact for all spaces that can be listed, else
-    "tpe". seed: of the sampler, and of the inputs where values are computed. report: called with (points done, points left,
-    best so far).
+    answers or it is lost; worker_timeout: seconds without a sign of life after which a process, which may be stopped, is
+    replaced. store: a file that keeps every result; an interrupted sweep goes on from it. cache: such a file that nobody
+    asked for: where it cannot be used, results are kept in memory, and a note says so. sampler: "exact" (with bounds),
+    "tpe", "nsga2" (both Optuna), "random", or "auto": exact for all spaces that can be listed, else "tpe". seed: of the
+    sampler, and of the inputs where values are computed. report: called with (points done, points left, best so far).
 
     Raises `UsageError` for an empty space, unknown knobs, a store of another version, or a cluster that does not answer;
     `Interrupted` with what was found so far.
     """
-    _check(objective, budget, seconds, sampler)
+    _check(objective, budget, seconds, sampler, worker_timeout)
     begin = clock.perf_counter()
     limit = Budget(budget, seconds, begin if began is None else began)
     listed = isinstance(constraint, Sequence) and not isinstance(constraint, str)
@@ -114,7 +118,8 @@ def explore(
     rules = rules_of(rules, task.space.axes, arguments)
     points = Space(task.space.axes, told_apart([*task.space.rules, *rules]))
     task = replace(task, usual=tuple(p for p in task.usual if _allowed(p, rules)))
-    with Store(store) as kept, open_workers(task.problem, workers, fallback) as pool:
+    crew = open_workers(task.problem, workers, fallback, worker_timeout)
+    with Store(store or cache, cache=store is None) as kept, crew as pool:
         sweep = Sweep(task, points, objective, limit, pool, kept, report)
         found = sweep.run(sampler, seed)
         out = sweep.exploration(found, clock.perf_counter() - begin)
@@ -127,7 +132,7 @@ def explore(
     return out
 
 
-def _check(objective: str, budget: int | None, seconds: float | None, sampler: str) -> None:
+def _check(objective: str, budget: int | None, seconds: float | None, sampler: str, timeout: float) -> None:
     if objective not in OBJECTIVES:
         raise UsageError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer | None):
@@ -138,6 +143,8 @@ def _check(objective: str, budget: int | None, seconds: float | None, sampler: s
         raise UsageError(f"budget must be at least one evaluation, got {budget}")
     if seconds is not None and not seconds > 0:
         raise UsageError(f"a budget of time must be above 0 seconds, got {seconds}")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < float("inf"):
+        raise UsageError(f"worker_timeout is a number of seconds above 0, got {timeout!r}")
     if sampler not in ("auto", EXACT, *SAMPLERS):
         raise UsageError(f"sampler must be one of auto, {EXACT}, {', '.join(SAMPLERS)}, got {sampler!r}")
 

@@ -183,11 +183,20 @@ class Sweep:
             found=tuple(found.found),
             seconds=seconds,
             axes=axes_of(found.found, self.space.axes),
-            notes=(*self.task.notes, *self._notes_besides(), *filter(None, [self.workers.note]), *self.lost),
+            notes=(
+                *self.task.notes,
+                *self._notes_besides(),
+                *filter(None, self._notes_of_helpers()),
+                *self.lost,
+            ),
             **picked(self.task, "product compiler case"),
             **picked(self, "objective legal bounded reused sampler"),
             **picked(found, "failed optimal proof interrupted"),
         )
+
+    def _notes_of_helpers(self) -> tuple[str, ...]:
+        """Messages of workers and store; empty ones where all went as asked."""
+        return self.workers.note, self.store.note, self.store.about_dropped()
 
     def _notes_besides(self) -> list[str]:
         points = [p for p in self.task.usual if self.beside and self.space.number_of(p) is None]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
-import os
 import signal
 import socket
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from ..simulator.errors import RunError, UsageError
 from .evaluate import Evaluation, TilingProblem, engine_version
+from .heartbeats import STOPPED_SECONDS, Heartbeats
 from .kernel_problem import KernelProblem, imported, name_of
 from .space.space import Point
 
@@ -54,12 +54,15 @@ class Here:
 
 
 class Processes:
-    """A pool of processes on this machine. A process that dies costs a second and a third try, then an error."""
+    """A pool of processes on this machine. A process that dies costs a second and a third try, then an error.
+
+    One that is stopped is killed after `timeout` seconds, and then is one that died.
+    """
 
     note = ""
 
-    def __init__(self, problem: TilingProblem, count: int) -> None:
-        self.problem, self.count = problem, count
+    def __init__(self, problem: TilingProblem, count: int, timeout: float = STOPPED_SECONDS) -> None:
+        self.problem, self.count, self.timeout = problem, count, timeout
         self.pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
@@ -68,7 +71,10 @@ class Processes:
         import_module("..simulator.timing.estimate", __package__)
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
         context = multiprocessing.get_context(method)
-        return ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(self.problem,))
+        self.beats = Heartbeats(context, self.count, self.timeout)
+        return ProcessPoolExecutor(
+            self.count, context, initializer=_begin, initargs=(self.problem, self.beats)
+        )
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         left, tries = list(points), TRIES
@@ -76,8 +82,8 @@ class Processes:
         while left:
             try:
                 for piece in [self.pool.submit(_evaluate_mine, x) for x in _pieces(left, size)]:
-                    found = piece.result()
-                    left = left[len(found) :]
+                    found = self._result(piece)
+                    left, tries = left[len(found) :], TRIES
                     yield from found
             except BrokenProcessPool:
                 tries -= 1
@@ -89,17 +95,34 @@ class Processes:
                 self.close()
                 self.pool = self._start()
 
+    def _result(self, piece: Future[list[Evaluation]]) -> list[Evaluation]:
+        """Waits for it, and for signs of life of all processes."""
+        while True:
+            try:
+                return piece.result(self.beats.tick_seconds)
+            except TimeoutError:
+                if self.beats.kill_stopped():
+                    self.note = (
+                        f"a worker process gave no sign of life for {self.timeout:g} s: it was replaced, and its points "
+                        "were evaluated again"
+                    )
+
     def close(self) -> None:
+        """Nothing of what the processes still do is wanted; one that is stopped could not even be asked to end."""
         self.pool.shutdown(wait=False, cancel_futures=True)
+        self.beats.kill_all()
 
 
 class Cluster:
-    """A dask.distributed cluster. A worker that dies is replaced by another one for its points, by the scheduler."""
+    """A dask.distributed cluster. A worker that dies is replaced by another one for its points, by the scheduler.
+
+    fallback: whether this process goes on where the scheduler is lost.
+    """
 
     note = ""
 
-    def __init__(self, problem: TilingProblem, address: str) -> None:
-        self.problem = problem
+    def __init__(self, problem: TilingProblem, address: str, fallback: bool = False) -> None:
+        self.problem, self.address, self.fallback = problem, address, fallback
         if isinstance(problem, KernelProblem):
             name_of(problem.kernel)
         try:
@@ -109,6 +132,9 @@ class Cluster:
                 "a cluster needs dask.distributed: pip install 'ascendtile[cluster]', or give --workers a number"
             ) from None
         _knock(address)
+        logging.getLogger("distributed.client").setLevel(
+            logging.CRITICAL
+        )  # what is lost is said here, without a stack trace
         try:
             connect: Any = Client
             self.client: Any = connect(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -145,6 +171,22 @@ class Cluster:
             )
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
+        done = 0
+        try:
+            for found in self._results(points):
+                done += 1
+                yield found
+        except (CancelledError, OSError, TimeoutError) as e:
+            lost = f"the cluster at {self.address} was lost ({' '.join(str(e).split())[:100]})"
+            if not self.fallback:
+                raise RunError(
+                    f"{lost}; what was stored before is safe: start it and run the same command again, or add --fallback "
+                    "to go on here"
+                ) from None
+            self.note = f"{lost}: the rest ran in this process"
+            yield from Here(self.problem).evaluate(points[done:])
+
+    def _results(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         from distributed import KilledWorker
 
         pieces = _pieces(points, PIECE)
@@ -194,29 +236,35 @@ def _no_cluster(address: str, e: Exception) -> NoClusterError:
 
 
 @contextlib.contextmanager
-def open_workers(problem: TilingProblem, workers: int | str, fallback: bool = False) -> Iterator[Workers]:
+def open_workers(
+    problem: TilingProblem,
+    workers: int | str,
+    fallback: bool = False,
+    timeout: float = STOPPED_SECONDS,
+) -> Iterator[Workers]:
     """workers: 1 for this process, a number of processes, or the address of a cluster ("tcp://host:8786").
 
-    fallback: whether a cluster that does not answer is replaced by this process.
+    fallback: whether a cluster that does not answer, or is lost, is replaced by this process. timeout: seconds without a
+    sign of life after which a process of this machine is replaced; a cluster has a time of its own (`worker-ttl`).
     """
-    made = _open(problem, workers, fallback)
+    made = _open(problem, workers, fallback, timeout)
     try:
         yield made
     finally:
         made.close()
 
 
-def _open(problem: TilingProblem, workers: int | str, fallback: bool) -> Workers:
+def _open(problem: TilingProblem, workers: int | str, fallback: bool, timeout: float) -> Workers:
     if isinstance(workers, str) and workers.partition("://")[0] in SCHEMES:
         try:
-            return Cluster(problem, workers)
+            return Cluster(problem, workers, fallback)
         except NoClusterError:
             if not fallback:
                 raise
             silent = f"no cluster answered at {workers} within {CONNECT_SECONDS} s"
             return Here(problem, f"{silent}: everything ran in this process")
     count = _count(workers)
-    return Here(problem) if count == 1 else Processes(problem, count)
+    return Here(problem) if count == 1 else Processes(problem, count, timeout)
 
 
 def _count(workers: int | str) -> int:
@@ -239,20 +287,12 @@ def _pieces(points: Sequence[Point], size: int) -> list[list[Point]]:
 _mine: list[TilingProblem] = []
 
 
-def _begin(problem: TilingProblem) -> None:
+def _begin(problem: TilingProblem, beats: Heartbeats) -> None:
     """A new process of a pool: Ctrl-C is for the one that started it."""
+    beats.begin()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _mine[:] = [problem]
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A process of a pool waits for work for ever, also of one that was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _evaluate_mine(points: list[Point]) -> list[Evaluation]:

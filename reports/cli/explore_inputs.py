@@ -11,12 +11,10 @@ import click
 STORE = "explore.sqlite"
 
 
-def store_path(given: str | None) -> str:
-    """The store that was asked for, else one in the user's cache folder."""
-    if given:
-        return given
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return str(Path(cache) / "ascendtile" / STORE)
+def default_store() -> str | None:
+    """A file in the user's cache folder; None for a user without a home."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return None if cache.startswith("~") else str(Path(cache) / "ascendtile" / STORE)
 
 
 def read_space(given: dict[str, str]) -> dict[str, Any]:

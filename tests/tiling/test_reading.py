@@ -66,8 +66,7 @@ def test_a_sweep_that_crashed_shows_what_it_has(stored: tuple[Path, Exploration]
         ("UPDATE about SET value = '99' WHERE name = 'version'", "version 99"),
         ('UPDATE points SET result = \'{"time_us": "soon"}\'', "must be float"),
         ("UPDATE points SET result = '{\"colour\": 1}'", "unknown field"),
-        ("UPDATE points SET result = '[['", "damaged"),
-        ("UPDATE points SET point = '[1]'", "no JSON object"),
+        ("UPDATE about SET value = '[[' WHERE name LIKE 'sweep %'", "damaged"),
         ("UPDATE about SET value = '{}' WHERE name LIKE 'sweep %'", "lacks field"),
         ("DROP TABLE points", "no such table"),
         ("DROP TABLE about", "no such table"),
@@ -80,9 +79,40 @@ def test_other_stores_are_refused(
     copy.write_bytes(stored[0].read_bytes())
     with sqlite3.connect(copy) as db:
         db.execute(statement)
+        if "UPDATE" in statement:  # as a file of before there were checksums, which then say nothing
+            db.execute("UPDATE about SET checksum = NULL")
+            db.execute("UPDATE points SET checksum = NULL")
     with pytest.raises(UsageError, match=words) as caught:
         stored_explorations(copy)
     assert str(copy) in str(caught.value)
+
+
+@pytest.mark.parametrize("result", ['{"time_us": 1.0}', '{"time_us": "soon"}', "[[", "null", None])
+def test_rows_that_were_changed_are_left_out_and_nothing_is_proved_with_them(
+    stored: tuple[Path, Exploration], tmp_path: Path, result: str | None
+) -> None:
+    path, made = stored
+    copy = tmp_path / "c.db"
+    copy.write_bytes(path.read_bytes())
+    with sqlite3.connect(copy) as db:
+        column = "point = '{}'" if result is None else "result = ?"
+        given = () if result is None else (result,)
+        db.execute(f"UPDATE points SET {column} WHERE rowid = 2", given)
+    (found,) = stored_explorations(copy)
+    assert made.optimal
+    assert not found.optimal
+    assert found.proof.startswith("not proved")
+    assert len(found.found) == len(made.found) - 1
+    assert found.notes[-1] == "1 of the file's results did not fit the key or the checksum: left out"
+
+
+def test_what_is_said_of_a_sweep_is_checked(stored: tuple[Path, Exploration], tmp_path: Path) -> None:
+    copy = tmp_path / "c.db"
+    copy.write_bytes(stored[0].read_bytes())
+    with sqlite3.connect(copy) as db:
+        db.execute("UPDATE about SET value = replace(value, 'true', 'false') WHERE name LIKE 'sweep %'")
+    with pytest.raises(UsageError, match="of a sweep does not fit its checksum"):
+        stored_explorations(copy)
 
 
 def test_a_store_that_is_cut_short_is_refused(stored: tuple[Path, Exploration], tmp_path: Path) -> None:

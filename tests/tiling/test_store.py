@@ -29,7 +29,7 @@ def test_a_crash_loses_less_than_a_batch(tmp_path, monkeypatch):
     path, more = tmp_path / "s.sqlite", 5
     store = Store(path)
     for k in range(BATCH + more):
-        store.add(str(k), "sweep", {"x": k}, {})
+        store.add(key_of("sweep", {"x": k}), "sweep", {"x": k}, {})
     with Store(path) as other:  # the first one never flushes the rest nor closes: a crash
         assert len(other.rows("sweep")) == BATCH
     assert len(store.waiting) == more
@@ -39,7 +39,7 @@ def test_slow_results_do_not_wait_for_a_batch(tmp_path, monkeypatch):
     monkeypatch.setattr("ascendtile.tiling.results.store.FLUSH_SECONDS", 0.0)
     path = tmp_path / "s.sqlite"
     store = Store(path)
-    store.add("one", "sweep", {"x": 1}, {})
+    store.add(key_of("sweep", {"x": 1}), "sweep", {"x": 1}, {})
     with Store(path) as other:
         assert len(other.rows("sweep")) == 1
     store.close()
@@ -62,7 +62,7 @@ def test_another_version_says_what_to_do(tmp_path):
     db.close()
     with pytest.raises(
         UsageError,
-        match="store of version 99, this ascendtile writes version 1; take another",
+        match="store of version 99, this ascendtile writes version 2; take another",
     ):
         Store(path)
 
@@ -79,7 +79,7 @@ def test_what_is_no_store_is_refused(tmp_path):
 def test_a_full_disk_says_so_and_keeps_what_was_stored(tmp_path):
     path = tmp_path / "s.sqlite"
     store = Store(path)
-    store.add("first", "sweep", {"x": 0}, {})
+    store.add(key_of("sweep", {"x": 0}), "sweep", {"x": 0}, {})
     store.flush()
     pages = store.db.execute("PRAGMA page_count").fetchone()[0]
     store.db.execute(f"PRAGMA max_page_count = {pages}")
@@ -97,7 +97,7 @@ def _write(path, name, barrier):
     barrier.wait()
     with Store(path) as store:
         for k in range(3 * BATCH):
-            store.add(f"{name} {k}", name, {"x": k}, {"time_us": 1.0})
+            store.add(key_of(name, {"x": k}), name, {"x": k}, {"time_us": 1.0})
 
 
 def test_two_processes_write_to_one_store(tmp_path):
@@ -137,15 +137,15 @@ def test_a_sweep_goes_on_when_the_file_cannot_grow(tmp_path, monkeypatch):
     """A real limit on the size of files, from when the store is open: rows, and the words at the end, do not get in."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    really = Store._open
+    really = Store._make_tables
 
-    def opened(self):
-        really(self)
+    def opened(self, db):
+        really(self, db)
         if self.path is not None:
             size = self.path.with_name(f"{self.path.name}-wal").stat().st_size
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
 
-    monkeypatch.setattr(Store, "_open", opened)
+    monkeypatch.setattr(Store, "_make_tables", opened)
     sizes, space = (
         {"m": 96, "n": 64, "k": 128},
         {"block_m": (16, 48), "block_n": 64, "block_k": 64, "group": 1},
@@ -157,6 +157,6 @@ def test_a_sweep_goes_on_when_the_file_cannot_grow(tmp_path, monkeypatch):
     assert found.optimal
     assert len(found.notes) == 1
     assert "what was stored before is safe" in found.notes[0]
-    monkeypatch.setattr(Store, "_open", really)
+    monkeypatch.setattr(Store, "_make_tables", really)
     again = explore("matmul", case=sizes, dtype="float16", space=space, store=tmp_path / "s.sqlite")
     assert (again.found, again.notes) == (found.found, ())

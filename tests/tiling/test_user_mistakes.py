@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 import numpy as np
@@ -16,6 +17,7 @@ from ascendtile.simulator.triton_shim.kernel import jit as triton_jit
 from ascendtile.tiling import explore, explore_shapes, integers, what_if
 from ascendtile.tiling.evaluate import Evaluation
 from ascendtile.tiling.results.exploration import Exploration, Found
+from ascendtile.tiling.results.store import Store
 from ascendtile.tiling.search.exact import Outcome
 from ascendtile.tiling.workers import NoClusterError, open_workers
 
@@ -109,12 +111,26 @@ def test_axes_have_an_end():
 
 @pytest.mark.parametrize("row", ["{oops", '{"foo": 1}', "[]", '{"time_us": "long"}'])
 @pytest.mark.parametrize("sampler", ["exact", "random"])
-def test_damaged_rows_of_a_store_are_refused(tmp_path, row, sampler):
+def test_damaged_rows_of_a_store_are_computed_again(tmp_path, row, sampler):
     path = tmp_path / "s.sqlite"
     asked(store=path)
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE points SET result = ?", (row,))
+        count = db.execute("UPDATE points SET result = ?", (row,)).rowcount
     db.close()
+    found = asked(store=path, sampler=sampler, budget=3)
+    assert found.reused == 0
+    assert found.found == asked(sampler=sampler, budget=3).found
+    assert found.notes[0].startswith(f"{count} results of {path} did not fit the key or the checksum")
+
+
+@pytest.mark.parametrize("sampler", ["exact", "random"])
+def test_a_row_with_a_right_checksum_that_is_no_result_is_refused(tmp_path, sampler):
+    path = tmp_path / "s.sqlite"
+    asked(store=path)
+    with Store(path) as store:
+        rows = store.db.execute("SELECT key, sweep, point FROM points").fetchall()
+        for key, sweep, point in rows:
+            store.add(key, sweep, json.loads(point), {"time_us": "long"})
     with pytest.raises(UsageError, match=r"is damaged: .*take another file"):
         asked(store=path, sampler=sampler, budget=3)
 

@@ -15,7 +15,7 @@ from ...simulator.record.codec import Encoder, decode_plain
 from ...simulator.record.files import naming, regular_size
 from ..evaluate import Evaluation
 from .exploration import Exploration, Found, axes_of
-from .store import VERSION
+from .store import VERSION, WITHOUT_CHECKSUMS, checksum, row_of
 
 MAX_BYTES = 2**30
 MAX_POINTS = 500_000
@@ -64,24 +64,35 @@ def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
         raise UsageError(f"is damaged: {whole.splitlines()[-1][:80]}")
     about = "SELECT name, value FROM about WHERE length(value) < ?"
     head = dict(db.execute(about, (MAX_TEXT,)).fetchmany(10_000))
-    if head.get("version") != str(VERSION):
-        raise UsageError(
-            f"is a store of version {str(head.get('version'))[:20]}, this ascendtile reads version {VERSION}"
-        )
+    version = str(head.get("version"))
+    if version not in (str(VERSION), str(WITHOUT_CHECKSUMS)):
+        raise UsageError(f"is a store of version {version[:20]}, this ascendtile reads version {VERSION}")
     count = db.execute("SELECT count(*) FROM points").fetchone()[0]
     if count > MAX_POINTS:
         raise UsageError(f"has {count} points, at most {MAX_POINTS} can be shown")
-    sweeps: dict[str, list[Found]] = {}
-    for sweep, point, result in db.execute("SELECT sweep, point, result FROM points ORDER BY rowid"):
-        sweeps.setdefault(str(sweep), []).append(_found(point, result))
+    written = "NULL" if version == str(WITHOUT_CHECKSUMS) else "checksum"
+    _check_heads(db, written)
+    sweeps: dict[str, list[Found | None]] = {}
+    for row in db.execute(f"SELECT key, sweep, point, result, {written} FROM points ORDER BY rowid"):
+        sweeps.setdefault(str(row[1]), []).append(_found(*row))
     made = (_exploration(head.get(f"sweep {name}"), found) for name, found in sweeps.items())
     return tuple(sorted(made, key=lambda e: -len(e.found)))
 
 
-def _found(point: Any, result: Any) -> Found:
-    read = _checked(lambda: json.loads(point))
-    evaluation = decode_plain(_checked(lambda: json.loads(result)), Evaluation, "result")
-    return Found(_point(read), evaluation)
+def _check_heads(db: sqlite3.Connection, written: str) -> None:
+    for name, value, found in db.execute(
+        f"SELECT name, value, {written} FROM about WHERE name LIKE 'sweep %'"
+    ):
+        if found is not None and found != checksum(str(name), str(value)):
+            raise UsageError("is damaged: what it says of a sweep does not fit its checksum")
+
+
+def _found(key: Any, sweep: Any, point: Any, result: Any, written: Any) -> Found | None:
+    """None if the row is not as it was written. Without a checksum, in rows of an older version, the key alone says that."""
+    if written is None:
+        written = checksum(str(key), str(sweep), str(point), str(result))
+    row = row_of(key, sweep, point, result, written)
+    return None if row is None else Found(_point(row.point), decode_plain(row.result, Evaluation, "result"))
 
 
 def _point(data: Any) -> dict[str, Any]:
@@ -90,14 +101,26 @@ def _point(data: Any) -> dict[str, Any]:
     return {str(n): tuple(x) if isinstance(x, list) else x for n, x in data.items()}
 
 
-def _exploration(text: str | None, found: list[Found]) -> Exploration:
+def _exploration(text: str | None, rows: list[Found | None]) -> Exploration:
     """Refused and failed points are no results: they were counted when the sweep ended."""
+    found = [x for x in rows if x is not None]
     timed = tuple(x for x in found if x.evaluation.time_us is not None)
     if text is None:
-        return _unfinished(timed)
-    data = _checked(lambda: json.loads(text))
-    whole: Exploration = decode_plain(data, Exploration, "about")
-    return replace(whole, found=timed, axes=axes_of(timed, whole.axes))
+        whole = _unfinished(timed)
+    else:
+        data = _checked(lambda: json.loads(text))
+        whole = decode_plain(data, Exploration, "about")
+        whole = replace(whole, found=timed, axes=axes_of(timed, whole.axes))
+    return _with_losses(whole, len(rows) - len(found))
+
+
+def _with_losses(e: Exploration, dropped: int) -> Exploration:
+    """What was proved with rows that are not believed is not proved."""
+    if not dropped:
+        return e
+    note = f"{dropped:,} of the file's results did not fit the key or the checksum: left out"
+    proof = "not proved: results of the file were left out; explore again to compute them"
+    return replace(e, optimal=False, proof=proof, notes=(*e.notes, note))
 
 
 def _unfinished(found: tuple[Found, ...]) -> Exploration:

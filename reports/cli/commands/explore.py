@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..explore_inputs import (
+    default_store,
     read_budget,
     read_changes,
     read_space,
     read_tiling,
-    store_path,
 )
 from ..options import (
     ASCENDC,
@@ -75,7 +75,15 @@ MACHINE = "dtype product overrides cube_math_type options"
 )
 @click.option("--budget", metavar="N|60s", help="Tilings to evaluate at most, or seconds of this command.")
 @chosen_option("--workers", "N|ADDRESS", "1", "Processes, or tcp://host:8786.")
-@click.option("--fallback", is_flag=True, help="Go on in this process if no cluster answers.")
+@click.option("--fallback", is_flag=True, help="Go on in this process if no cluster answers, or it is lost.")
+@click.option(
+    "--worker-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="After which a worker process without a sign of life (stopped, frozen) is replaced.",
+)
 @click.option(
     "--sampler",
     type=click.Choice(("auto", "exact", "tpe", "nsga2", "random")),
@@ -85,7 +93,9 @@ MACHINE = "dtype product overrides cube_math_type options"
 )
 @seed_option("Of sampler and inputs.")
 @click.option(
-    "--store", metavar="FILE", help="Where results are kept; without, a file in the user's cache folder."
+    "--store",
+    metavar="FILE",
+    help="Where results are kept; without, a file in the user's cache folder, or memory.",
 )
 @click.option("--resume", is_flag=True, help="Go on with an interrupted sweep: the store must be there.")
 @assignments("--what-if", metavar="NAME=V1,V2...", help="Changed figures: buffers.ub=128KiB,256KiB.")
@@ -135,10 +145,10 @@ def _check(asked: SimpleNamespace) -> None:
         _require_store(asked.store)
 
 
-def _require_store(path: str) -> None:
+def _require_store(path: str | None) -> None:
     from pathlib import Path
 
-    if not Path(path).is_file():
+    if path is None or not Path(path).is_file():
         raise click.UsageError(f"--resume: there is no store {path}; leave --resume out to begin a sweep")
 
 
@@ -146,12 +156,13 @@ def _options(asked: SimpleNamespace) -> dict[str, Any]:
     """Arguments of `explore` that every form takes."""
     from ....simulator.record.files import picked
 
-    path = store_path(asked.store)
+    usual = default_store()
     if asked.resume:
-        _require_store(path)
+        _require_store(asked.store or usual)
     points, seconds = read_budget(asked.budget)
-    given = picked(asked, f"{MACHINE} objective workers fallback sampler seed")
-    return {**given, "space": read_space(asked.space), "budget": points, "seconds": seconds, "store": path}
+    given = picked(asked, f"{MACHINE} objective workers fallback worker_timeout sampler seed")
+    given |= {"store": asked.store or usual} if asked.store or asked.resume else {"cache": usual}
+    return {**given, "space": read_space(asked.space), "budget": points, "seconds": seconds}
 
 
 def _case(asked: SimpleNamespace) -> Any:

@@ -30,7 +30,7 @@ from .knob_trials import AskedFor, changes, untried_sizes
 from .l2.chain import Chain, current_chain
 from .l2.state import check_names
 from .launch_cache import key_of, recall, remember
-from .messages import Message
+from .messages import Message, note
 from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet
 from .precision import dtypes as ty
@@ -83,7 +83,7 @@ def _with_mode_warning(call: Call) -> Call:
         else "add the parts of a long sum in the kernel"
     )
     message = f"cube_math_type {mode} has no effect on a kernel of your own: tl.dot multiplies what it is given; {instead}"
-    return replace(call, warnings=(*call.warnings, message))
+    return replace(call, warnings=(*call.warnings, note(message)))
 
 
 def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> Run:

@@ -14,6 +14,7 @@ from typing import Any
 from .device import TRITON_ASCEND, Device
 from .device_checks import COPIED, check_option
 from .errors import UsageError
+from .messages import Message, note
 
 Change = Callable[[Device, Any], Device]
 
@@ -109,7 +110,7 @@ WITHOUT_EFFECT = frozenset(_NAMES.split())
 
 def apply(
     device: Device, kwargs: dict[str, Any], parameters: set[str]
-) -> tuple[Device, dict[str, Any], tuple[str, ...]]:
+) -> tuple[Device, dict[str, Any], tuple[Message, ...]]:
     """Device, arguments of the kernel, and words for the record, of the keywords of a launch.
 
     A keyword that the kernel has as a parameter is the kernel's.
@@ -122,7 +123,7 @@ def apply(
             device = device if x is None else known[k](device, x)
         elif k not in WITHOUT_EFFECT and k not in ASSUMED_AWAY:
             rest[k] = x
-    return device, rest, tuple(_messages(ours, device))
+    return device, rest, tuple(map(note, _messages(ours, device)))
 
 
 def _messages(given: dict[str, Any], device: Device) -> Iterator[str]:

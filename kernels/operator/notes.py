@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.device import CUBE_MATH_TYPES, Device
+from ...simulator.messages import Message, fault, note
 from ...simulator.numerics import choice
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
@@ -24,8 +25,11 @@ def call_notes(
     return op.beyond.notes(op.name, dtypes, strided, product) if op.beyond else ()
 
 
-def value_warnings(op: Operator, arrays: Mapping[str, np.ndarray], machine: Device) -> tuple[str, ...]:
-    """What becomes of NaN and infinities in inputs where the product does not keep them, or the document excludes them."""
+def value_warnings(op: Operator, arrays: Mapping[str, np.ndarray], machine: Device) -> tuple[Message, ...]:
+    """What becomes of NaN and infinities in inputs where the product does not keep them, or the document excludes them.
+
+    A fault where it excludes them, else a note.
+    """
     excluded = machine.product.integer("product.npu_arch") in op.finite_on
     saturates = choice(machine, "overflow_mode") == "saturate"
     if not (excluded or saturates):
@@ -35,7 +39,8 @@ def value_warnings(op: Operator, arrays: Mapping[str, np.ndarray], machine: Devi
         return ()
     warning = f"{op.name} on {machine.product.name}: {listed(odd)} with infinities or NaN"
     warning += ", which is not supported there" if excluded else ""
-    return (warning + (": NaN counts as 0, infinity as the largest number" if saturates else ""),)
+    warning += ": NaN counts as 0, infinity as the largest number" if saturates else ""
+    return (fault(warning) if excluded else note(warning),)
 
 
 def idle_mode(op: Operator, tensors: Tensors, product: Product, mode: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.l2.chain import Chain, again_and_again
 from ...simulator.l2.state import check_names
 from ...simulator.launch import compute, fit, place, timed
+from ...simulator.messages import Message, as_message, note
 from ...simulator.numerics import asked_for
 from ...simulator.numerics import options as numeric_options
 from ...simulator.precision.metrics import ErrorReport, compare
@@ -46,7 +47,7 @@ class OpResult:
 
     outputs: Arrays
     run: Run
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -83,6 +84,7 @@ class Launched:
     time_seconds: float = 0.0
     values_seconds: float = 0.0
     changes: dict[str, float] = field(default_factory=dict)
+    value_warnings: list[Message] = field(default_factory=list)
 
     def add(self, launch: Launch | None, time_seconds: float, values_seconds: float) -> None:
         self.launches += [] if launch is None else [launch]
@@ -148,10 +150,10 @@ def run_op(
         return _run(op, problem, knobs, asked, machine, errors, progress, into)
 
 
-def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[str, ...]:
-    """Warnings about knobs that the operator could not take as they were given."""
+def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Notes about knobs that the operator could not take as they were given."""
     return tuple(
-        f"tiling {n}={x} was asked for{_instead(op.name, n, x, used[n])}"
+        note(f"tiling {n}={x} was asked for{_instead(op.name, n, x, used[n])}")
         for n, x in asked.items()
         if x is not None and n in used and used[n] != x
     )
@@ -184,7 +186,7 @@ def _run(
 ) -> OpResult:
     op.dtypes_on(machine.product)
     _check_tensors(op, problem, machine)
-    warnings = op.check(problem.tensors, problem.options, machine.product)
+    warnings = tuple(map(as_message, op.check(problem.tensors, problem.options, machine.product)))
     if machine.values:
         require_memory(op, problem.tensors)
         warnings = (*warnings, *value_warnings(op, arrays_of(problem.tensors), machine))
@@ -256,8 +258,8 @@ def _about_cube(op: Operator, problem: OpInputs, plan: Plan, machine: Device) ->
     mode = machine.cube_math_type
     if plan.uses_cube and op.on_cube:
         found = op.on_cube.resolve(problem.tensors, machine.product, mode)
-        note = f"{op.on_cube.text}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
-        return [note, *([found.warning] if found.warning else [])]
+        how = f"{op.on_cube.text}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
+        return [how, *([found.warning] if found.warning else [])]
     idle = not (op.uses_cube or plan.uses_cube) and mode != CUBE_MATH_TYPES[0]
     return [without_cube(op, (mode,))] if idle else [*idle_mode(op, problem.tensors, machine.product, mode)]
 
@@ -295,7 +297,7 @@ def _launch(op: str, steps: tuple[Step, ...], machine: Device, progress: Progres
             launch, computed, seconds = _timed(call_of(step), machine, chain)
             begin = clock.perf_counter()
             if machine.values and not computed:
-                compute(call_of(step), _shifted(progress, before, total))
+                found.value_warnings += compute(call_of(step), _shifted(progress, before, total))
             found.add(launch, seconds, clock.perf_counter() - begin)
             before += step.grid
     return found
@@ -328,10 +330,11 @@ def _record(
     machine: Device,
     launched: Launched,
     errors: dict[str, ErrorReport],
-    warnings: tuple[str, ...],
+    warnings: tuple[Message, ...],
     notes: tuple[str, ...],
 ) -> Run:
     launches = list(launched.launches)
+    without_time = () if launches else warnings
     if launches:
         first = launches[0]
         launches[0] = but(first, warnings=(*warnings, *first.warnings), notes=(*notes, *first.notes))
@@ -356,4 +359,5 @@ def _record(
         inputs={n: f"{dtype_name(x)} {list(x.shape)}" for n, x in problem.tensors.items()},
         values_seconds=launched.values_seconds if machine.values else None,
         time_seconds=launched.time_seconds if machine.time else None,
+        value_warnings=(*without_time, *launched.value_warnings),
     )

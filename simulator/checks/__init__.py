@@ -1,1 +1,1 @@
-"""What looks at the accesses of a launch with values: races, masked-out lanes. Values do not depend on it."""
+"""What looks at the accesses of a launch with values: whether they are what the author can have meant."""

@@ -10,6 +10,7 @@ from ..interpreter.faults import Site
 from ..interpreter.regions import AccessRegion, ElementAddresses
 from ..interpreter.tensors import Tensor
 from ..ir.program import Op
+from ..messages import Message
 
 
 class Access(NamedTuple):
@@ -37,6 +38,6 @@ class Watcher:
     def access(self, a: Access) -> None:
         """An access of programs."""
 
-    def found(self) -> tuple[str, ...]:
+    def found(self) -> tuple[Message, ...]:
         """What is to be said of the launch, once it is over."""
         return ()

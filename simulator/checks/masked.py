@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ..interpreter.faults import place
 from ..interpreter.regions import AccessRegion, ElementAddresses
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
+from ..messages import Message, note
 from .access import Access, Watcher
 
 EVERY_LANE = (
@@ -37,7 +39,7 @@ class MaskedLanes(Watcher):
     """Looks at the masked loads and stores of a launch; has a sentence for each operation with such lanes."""
 
     def __init__(self) -> None:
-        self.told: dict[int, str] = {}
+        self.told: dict[int, Message] = {}
 
     def access(self, a: Access) -> None:
         if a.mask is None or a.op.id in self.told:
@@ -48,7 +50,7 @@ class MaskedLanes(Watcher):
         elif a.region is not None and a.what == "load" and isinstance(a.mask, Box):
             self._box(a, a.region, a.mask)
 
-    def found(self) -> tuple[str, ...]:
+    def found(self) -> tuple[Message, ...]:
         return tuple(self.told.values())
 
     def _box(self, a: Access, region: AccessRegion, mask: Box) -> None:
@@ -90,9 +92,10 @@ class MaskedLanes(Watcher):
         before, behind = low - int(outside.min()), int(outside.max()) - high + 1
         far = [f"{before} elements before its start"] if before > 0 else []
         far += [f"{behind} elements beyond its end"] if behind > 0 else []
-        self.told[op.id] = (
-            f"{op.loc.file}:{op.loc.line}: {len(outside)} masked-out lanes of {what} point outside of {tensor.name!r} "
-            f"(element {int(outside[0]) - tensor.origin}), up to {' and '.join(far)}: legal here, but {why}"
+        self.told[op.id] = note(
+            f"{len(outside)} masked-out lanes of {what} point outside of {tensor.name!r} "
+            f"(element {int(outside[0]) - tensor.origin}), up to {' and '.join(far)}: legal here, but {why}",
+            place(op),
         )
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ..interpreter.faults import place
 from ..interpreter.program_order.spans import Spans, runs_of
 from ..interpreter.regions import AccessRegion, ElementAddresses
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
+from ..messages import Message, fault
 from ._races import mark_boxes, mark_elements
 from .access import Access, Watcher
 
@@ -63,7 +65,7 @@ class StoreWatch(Watcher):
             found = self.maps[id(tensor)] = np.zeros((tensor.elements >> 6) + 1, np.uint64)
         return found
 
-    def found(self) -> tuple[str, ...]:
+    def found(self) -> tuple[Message, ...]:
         """A sentence for each tensor in which stores of two programs overlap."""
         if not self.twice:
             return ()
@@ -112,7 +114,7 @@ def _bytes(tensor: Tensor, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarra
     return tensor.address + low * size, tensor.address + high * size
 
 
-def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]) -> str | None:
+def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]) -> Message | None:
     if sum(len(low) for *_, low, _ in batches) > MOST_RUNS:
         return None
     program, low, high = (np.concatenate([b[k] for b in batches]) for k in (2, 3, 4))
@@ -132,16 +134,18 @@ def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]
     return _sentence(batches, int(low[second]), int(program[first]), int(program[second]))
 
 
-def _sentence(batches: list[Any], address: int, p: int, q: int) -> str:
+def _sentence(batches: list[Any], address: int, p: int, q: int) -> Message:
     p, q = min(p, q), max(p, q)
     (one, tensor), (other, _) = (_writer(batches, address, number) for number in (p, q))
     element = (address - tensor.address) // tensor.dtype.itemsize - tensor.origin
     first, second = ((op.loc.file, op.loc.line) for op in (one, other))
     behind = f"{second[1]}" if first[0] == second[0] else ":".join(map(str, second))
     lines = f"line {first[1]}" if first == second else f"lines {first[1]} and {behind}"
-    return (
-        f"{one.loc.file}:{one.loc.line}: programs {p} and {q} both store to element {element} of {tensor.name!r} "
-        f"({lines}) without an atomic: on the device either value may stay"
+    return fault(
+        f"programs {p} and {q} both store to element {element} of {tensor.name!r} "
+        f"({lines}) without an atomic: on the device either value may stay",
+        place(one),
+        (p, q),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..interpreter.faults import place
 from ..ir.program import Op, Program
+from ..messages import TIME, Message
 from ..units.cube_rules import operand_format
 
 
@@ -13,17 +14,20 @@ class LineWarnings:
     """Warnings of a launch in the order in which they came up."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int, str], dict[int, dict[str, float]]] = {}
+        self._found: dict[tuple[str, int, str, str], dict[int, dict[str, float]]] = {}
 
-    def add(self, op: Op, text: str, **numbers: float) -> None:
-        """Note `text` for an operation; `{name}` in it stands for the sum of that number over the operations of the line."""
-        self._found.setdefault((op.loc.file, op.loc.line, text), {})[op.id] = numbers
+    def add(self, op: Op, text: str, kind: str = TIME, **numbers: float) -> None:
+        """Note `text` for an operation; `{name}` in it stands for the sum of that number over the operations of the line.
+
+        kind: of the message, see `simulator/messages.py`.
+        """
+        self._found.setdefault((op.loc.file, op.loc.line, text, kind), {})[op.id] = numbers
 
     def __len__(self) -> int:
         """Different warnings so far."""
         return len(self._found)
 
-    def messages(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[Message, ...]:
         """`file:line: text` for each, `; n operations of this line` behind what n operations of the line share.
 
         In the order of the operations, so that it makes no difference how iterations were lowered.
@@ -32,11 +36,13 @@ class LineWarnings:
         return tuple(self._sentence(*key, ops) for key, ops in found)
 
     @staticmethod
-    def _sentence(file: str, line: int, text: str, ops: dict[int, dict[str, float]]) -> str:
+    def _sentence(file: str, line: int, text: str, kind: str, ops: dict[int, dict[str, float]]) -> Message:
         every = list(ops.values())
         if every[0]:
             text = text.format(**{n: sum(x[n] for x in every) for n in every[0]})
-        return f"{file}:{line}: {text}{f'; {len(ops)} operations of this line' if len(ops) > 1 else ''}"
+        where = f"{file}:{line}"
+        many = f"; {len(ops)} operations of this line" if len(ops) > 1 else ""
+        return Message(f"{where}: {text}{many}", kind, where)
 
 
 WITHOUT_EFFECT = ("allow_tf32", "max_num_imprecise_acc")

@@ -24,6 +24,7 @@ import numpy as np
 
 from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
+from ....simulator.messages import fault
 from ....simulator.precision import dtypes as ty
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
@@ -132,7 +133,9 @@ def check_shapes(tensors: Tensors) -> tuple[str, ...]:
                 f"{NAME}: {n} has shape {tensors[n].shape}; it must be ({x[1]},), one element for each channel of x"
             )
     if tensors["x"].size == 0:
-        return ("x is empty: the sums are zero here; the vendor's library leaves its outputs as they were",)
+        return (
+            fault("x is empty: the sums are zero here; the vendor's library leaves its outputs as they were"),
+        )
     return ()
 
 

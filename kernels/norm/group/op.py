@@ -26,6 +26,7 @@ import numpy as np
 
 from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
+from ....simulator.messages import fault
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
@@ -160,7 +161,9 @@ def check_sizes(
                 f"group {view.groups})"
             )
     if whole == 0:
-        return ("x is empty: the sums are zero here; the vendor's library leaves its outputs as they were",)
+        return (
+            fault("x is empty: the sums are zero here; the vendor's library leaves its outputs as they were"),
+        )
     return ()
 
 

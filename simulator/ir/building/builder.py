@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...messages import Message, note
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
 from ..operations import NAMED, OPERATIONS
@@ -69,7 +70,7 @@ class Builder:
         self._buffers = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
         self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
-        self.warnings: dict[str, None] = {}
+        self.warnings: dict[Message, None] = {}
 
     def compile_helper(self, fn: Any, args: Sequence[Any]) -> Any:
         """Compile a jit function at this place; the value is what it returns."""
@@ -126,8 +127,8 @@ class Builder:
         return new
 
     def warn(self, text: str) -> None:
-        """Remember a warning about the current line."""
-        self.warnings[f"{self.loc.file}:{self.loc.line}: {text}"] = None
+        """Remember a note about the current line."""
+        self.warnings[note(text, f"{self.loc.file}:{self.loc.line}")] = None
 
     def emit(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir.passes.split_cores import barrier_cores
 from ...ir.program import Loc, Op, Program, Region, Value, walk
+from ...messages import TIME
 from ...products import Product
 from ...record.run import ASSUMED_FIGURES
 from ...units.cube_rules import operand_format
@@ -429,9 +430,9 @@ class LoweringPlan:
             grade = max(grade, self.channel_grade[channel])
         return self.lines.setdefault((loc.file, loc.line, grade, name), len(self.lines))
 
-    def warn(self, op: Op, text: str, **numbers: float) -> None:
+    def warn(self, op: Op, text: str, kind: str = TIME, **numbers: float) -> None:
         """See `LineWarnings.add`."""
-        self.warnings.add(op, text, **numbers)
+        self.warnings.add(op, text, kind, **numbers)
 
     def notes(self, waves: int, compiled: bool) -> tuple[str, ...]:
         """Rows that stood in for others, and the figures of this launch that are not published (grade D).

@@ -14,6 +14,7 @@ from ...interpreter.two_cores.deadlock import MOST_AHEAD
 from ...ir.located_errors import at_line
 from ...ir.passes.split_cores import CUBE, barrier_cores
 from ...ir.program import Op, Program
+from ...messages import FAULT, NOTE
 from ..costs.provenance import CROSS_CORE_SYNC, grade_of
 from ..engine.trace import BARRIER
 from .context import drained_pipes
@@ -49,6 +50,7 @@ class FlagLowering:
                 op,
                 f"sync_block_set: the {core} core may be more than {MOST_AHEAD} sets of event {event} ahead of the waits, "
                 f"and the counter holds {MOST_AHEAD}; let it wait for the other core now and then",
+                FAULT,
             )
 
     def _set(self, op: Op, core: str, slot: int) -> None:
@@ -66,6 +68,7 @@ class FlagLowering:
             plan.warn(
                 op,
                 f"sync_block_all({op.attrs['mode']!r}): the kernel has no work for such cores; no core waits",
+                NOTE,
             )
             return
         kind = KINDS.get(op.attrs["mode"])  # None: only the two Vector cores of a program

@@ -17,6 +17,7 @@ from ...interpreter.two_cores.coscheduling import Interpreters
 from ...interpreter.values import Opaque, Pointers
 from ...ir.passes.split_cores import CUBE, VECTOR
 from ...ir.program import Op, Region, Value
+from ...messages import NOTE
 from ..costs.l2_cache import FirstTouch
 from ..placement.accumulator_inits import BT
 from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
@@ -108,6 +109,7 @@ class Lowering(LoweringContext):
             self.plan.warn(
                 op,
                 f"atomic_{op.name} with its old values: no figure is published; costed as a load and a store",
+                NOTE,
             )
             self.record_load(op, pointer, mask)
         self.record_store(op, pointer, mask)

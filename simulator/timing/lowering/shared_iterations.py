@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...interpreter.faults import place
 from ...ir.passes.split_cores import SUB_VECTOR_CORES, has_sub_vectors
 from ...ir.program import Op, Program
+from ...messages import FAULT
 from ...products import Product
 from .records import LoweringContext
 
@@ -56,7 +57,7 @@ class SharedIterations:
             message = (
                 f"{carried} goes from iteration to iteration, but on the device two vector cores share them"
             )
-            self.plan.warn(op, message)
+            self.plan.warn(op, message, FAULT)
         if self.loop is None:
             self.context.flush()
             self.loop, self.count = op, 0

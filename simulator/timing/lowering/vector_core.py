@@ -7,6 +7,7 @@ from typing import Any
 from ...interpreter.values import Affine, Pointers
 from ...ir.operations import operation
 from ...ir.program import Op, Value
+from ...messages import NOTE, TIME
 from ..costs.model import Cost
 from ..costs.transfers import boxed
 from ..placement.layouts import SCALAR as SCALAR_FORM
@@ -59,7 +60,7 @@ class VectorLowering:
         """What every execution of a dense operation has in common."""
         cost = self._with_real_operands(op, self._with_copied_tile(op, self.plan.costs.of(op)))
         if operation(op).coarse:
-            self.plan.warn(op, operation(op).coarse)
+            self.plan.warn(op, operation(op).coarse, NOTE)
         why = self.plan.costs.why_by_element(op)
         if why and not op.attrs.get("of_access"):
             self._warn_scalar(op, why, cost.occupancy)
@@ -97,7 +98,7 @@ class VectorLowering:
         if operation(op).castable:
             text += ", {vector:.0f} as a vector instruction on .to(tl.int32), which is exact below 2**31"
             numbers["vector"] = self.plan.costs.on_vector(op).occupancy
-        self.plan.warn(op, f"{text})", **numbers)
+        self.plan.warn(op, f"{text})", TIME, **numbers)
 
     def _scalar_op(self, op: Op) -> None:
         writes, _ = self.context.target(op.results[0])

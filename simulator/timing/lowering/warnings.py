@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...ir.program import Op, Region, Value
+from ...messages import FAULT, Message, note, time_hint
 from ..placement.layouts import BLOCK_BYTES, element_bits, tile_bytes
 from ..placement.memory_spaces import UB
 from .context import LoweringPlan
@@ -15,20 +16,24 @@ WORST_ROUND = 0.9  # a last round with fewer of its cores busy is worth a warnin
 LEAST_PADDING = 0.1  # share of a tile's bytes that padding must add to be worth a warning
 
 
-def grid_messages(programs: int, cores: int) -> tuple[str, ...]:
+def grid_messages(programs: int, cores: int) -> tuple[Message, ...]:
     """Rounds of the programs over the cores, and a grid that the device's launcher refuses."""
     messages = []
     if programs > MAX_DEVICE_PROGRAMS:
         messages.append(
-            f"the grid has {programs:,} programs; Triton-Ascend refuses more than {MAX_DEVICE_PROGRAMS:,} unless "
-            "TRITON_ALL_BLOCKS_PARALLEL=1 wraps them in a loop: start one program a core and loop over "
-            f"range(pid, {programs}, num_programs)"
+            note(
+                f"the grid has {programs:,} programs; Triton-Ascend refuses more than {MAX_DEVICE_PROGRAMS:,} unless "
+                "TRITON_ALL_BLOCKS_PARALLEL=1 wraps them in a loop: start one program a core and loop over "
+                f"range(pid, {programs}, num_programs)"
+            )
         )
     rounds, last = -(-programs // cores), programs % cores or cores
     if rounds > 1 and last < WORST_ROUND * cores and rounds * cores > programs / WORST_ROUND:
         messages.append(
-            f"{programs:,} programs on {cores} cores take {rounds:,} rounds; in the last one {cores - last} cores are idle "
-            f"({1 - programs / (rounds * cores):.0%} of the time, if programs are alike)"
+            time_hint(
+                f"{programs:,} programs on {cores} cores take {rounds:,} rounds; in the last one {cores - last} cores are "
+                f"idle ({1 - programs / (rounds * cores):.0%} of the time, if programs are alike)"
+            )
         )
     return tuple(messages)
 
@@ -124,10 +129,12 @@ def _reads(plan: LoweringPlan, op: Op, now: dict[int, Value]) -> None:
             plan.warn(
                 op,
                 f"{root.name} is read, but nothing was written to it: on the device it holds what was there",
+                FAULT,
             )
         elif now.get(alloc.id, root) is not root:
             plan.warn(
                 op,
                 f"{root.name} was written again at line {now[alloc.id].loc.line}: used here is what was read before, on the "
                 "device it may be what was written; read it again",
+                FAULT,
             )

@@ -21,7 +21,8 @@ from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
-from .interpreter.tensors import tensor_argument
+from .interpreter.program_order.order import reaches_anything
+from .interpreter.tensors import memory_kept, tensor_argument
 from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.program import Program
@@ -175,11 +176,17 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
     how, asked = numerics(call.device), checks_of(call.device)
+    again = asked.check and not reaches_anything(call.program)
 
     def values(part: Program) -> NumpyBackend:
-        return NumpyBackend(part, call.grid, how, checks=asked)
+        return NumpyBackend(part, call.grid, how, checks=asked, quiet=again)
 
-    return estimate_with_values(call, values, leaves), True
+    if not again:
+        return estimate_with_values(call, values, leaves), True
+    with memory_kept(
+        call.tensors
+    ):  # which elements are defined is looked at where instructions are not recorded
+        return estimate_with_values(call, values, leaves), False
 
 
 def estimated(call: Call, leaves: bool = False) -> Estimate:

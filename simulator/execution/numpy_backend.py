@@ -57,7 +57,7 @@ class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
-    undefined: that of the program, if which elements are defined is looked at.
+    undefined: that of the program, if which elements are defined is looked at. quiet: nothing is printed.
     """
 
     def __init__(
@@ -68,7 +68,9 @@ class NumpyBackend(Backend):
         waiting: frozenset[int] = frozenset(),
         checks: Checks = NONE_ASKED,
         undefined: UndefinedElements | None = None,
+        quiet: bool = False,
     ) -> None:
+        self.quiet = quiet
         self.checks = checks
         self.undefined = undefined
         self.waiting = waiting
@@ -139,6 +141,8 @@ class NumpyBackend(Backend):
             )
 
     def show(self, op: Op, values: list[Any]) -> None:
+        if self.quiet:
+            return
         tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
         print_values(op, tiles, self.interpreter.programs, self.interpreter.grid, self.printed)
 

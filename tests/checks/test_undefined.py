@@ -8,6 +8,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.language.extra.cann import buffer as bl
+from ascendtile.simulator.language.extra.cann import extension as al
 
 N, B = 40, tl.constexpr(16)
 PAIRS = {}  # name: (wrong, right, what the message says, programs)
@@ -259,3 +260,57 @@ def test_values_with_the_check_are_those_with_poison_alone_and_nothing_is_told_w
         run, got = ran(kernel, programs, check=False, masked="poison")
         assert not any("no `other`" in m or "never written to" in m for m in run.warnings)
         np.testing.assert_array_equal(got, ran(kernel, programs)[1])
+
+
+@sim.jit
+def steps_that_data_says(counts, x, out, n):
+    i, p = tl.arange(0, B), tl.program_id(0)
+    total = tl.zeros((B,), tl.float32)
+    for k in range(tl.load(counts + p)):
+        total += tl.load(x + k * B + i, mask=k * B + i < n)
+    tl.device_print("sum", tl.sum(total, axis=0))
+    tl.atomic_add(out + p, tl.sum(total, axis=0))
+
+
+@pytest.mark.parametrize("time", [False, True])
+def test_a_launch_whose_time_depends_on_data_is_looked_at_and_computed_once(time, capfd):
+    counts, x, out = np.array([1, 3], np.int32), np.ones(64, np.float32), np.ones(2, np.float32)
+    with sim.device(check=True, time=time):
+        run = steps_that_data_says[(2,)](counts, x, out, N)
+    assert [m.programs for m in faults(run)] == [(1,)]
+    assert out[0] == 1 + 16
+    assert np.isnan(out[1])
+    assert capfd.readouterr().out.count("sum") == 2
+
+
+@sim.jit
+def parts_of_two_cores(x, out, n):
+    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    v = tl.load(x + i * B + j, mask=j < n) * 2.0
+    for _ in range(2):
+        tl.store(out + i * B + j, tl.dot(v, tl.load(x + i * B + j)))
+        al.sync_block_set("cube", "vector", 3)
+        al.sync_block_wait("cube", "vector", 3)
+
+
+@pytest.mark.parametrize(("n", "count"), [(12, 1), (16, 0)])
+def test_what_is_defined_goes_with_a_tile_from_one_core_to_the_other(n, count):
+    out = np.zeros((16, 16), np.float32)
+    with sim.device(check=True, time=False):
+        run = parts_of_two_cores[(1,)](np.ones((16, 16), np.float32), out, n)
+    assert len(faults(run)) == count
+
+
+@sim.jit
+def block_beyond_its_tensor(x, out, n, PADDING: tl.constexpr):
+    p = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))
+    tl.store(out + tl.arange(0, B), tl.load(p, boundary_check=(0,), padding_option=PADDING))
+
+
+@pytest.mark.parametrize(("padding", "count"), [("", 1), ("zero", 0), ("nan", 0)])
+def test_a_block_without_padding_has_no_elements_outside_of_its_tensor(padding, count):
+    with sim.device(check=True, time=False):
+        run = block_beyond_its_tensor[(1,)](np.ones(16, np.float32), np.zeros(16, np.float32), 12, padding)
+    found = faults(run)
+    assert len(found) == count
+    assert all("elements outside of the block of this load have no `padding_option`" in m for m in found)

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from .timing.estimate import Estimate
 
 MAX_PROGRAMS = 65_535 * 65_536
+NOT_LOOKED_AT = note(
+    "which elements have a value was not looked at: the time depends on data, and the kernel writes through addresses that "
+    "are no arguments, so that it can run once only; launch it with sim.device(time=False) to look"
+)
 
 
 def launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
@@ -182,7 +186,9 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
         return NumpyBackend(part, call.grid, how, checks=asked, quiet=again)
 
     if not again:
-        return estimate_with_values(call, values, leaves), True
+        found = estimate_with_values(call, values, leaves)
+        more = (NOT_LOOKED_AT,) if asked.check else ()
+        return found._replace(launch=but(found.launch, warnings=(*found.launch.warnings, *more))), True
     with memory_kept(
         call.tensors
     ):  # which elements are defined is looked at where instructions are not recorded

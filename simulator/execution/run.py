@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks.asked import NONE_ASKED, Checks
+from ..checks.dead_moves import dead_moves
 from ..checks.undefined.watch import UndefinedElements
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
@@ -54,4 +55,6 @@ def run_values(
         interpreters.run(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
-    return (*interpreters.found(), *(undefined.found() if undefined is not None else ()))
+    if undefined is None:
+        return interpreters.found()
+    return (*interpreters.found(), *undefined.found(), *dead_moves(program))

@@ -11,6 +11,7 @@ from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
 from ..checks.masked import MaskedLanes
 from ..checks.races import StoreWatch
+from ..checks.undefined.watch import UndefinedElements
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
@@ -23,7 +24,7 @@ from ..ir.index_arithmetic import index_arithmetic
 from ..ir.operations import operation, result_type
 from ..ir.program import Op, Program, Value
 from ..messages import Message
-from ..precision.dtypes import DType
+from ..precision.dtypes import DType, poison
 from ..units import vector
 from ..units._elementwise import has_subnormals
 from ..units.vector import Numerics
@@ -57,6 +58,7 @@ class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
+    undefined: that of the program, if which elements are defined is looked at. quiet: nothing is printed.
     """
 
     def __init__(
@@ -66,8 +68,12 @@ class NumpyBackend(Backend):
         numerics: vector.Numerics,
         waiting: frozenset[int] = frozenset(),
         checks: Checks = NONE_ASKED,
+        undefined: UndefinedElements | None = None,
+        quiet: bool = False,
     ) -> None:
+        self.quiet = quiet
         self.checks = checks
+        self.undefined = undefined
         self.waiting = waiting
         self.adds = WaitingAdds()
         self.numerics = numerics
@@ -121,6 +127,10 @@ class NumpyBackend(Backend):
             return x
         return np.atleast_1d(np.asarray(x)).astype(v.dtype.host_dtype)  # type: ignore[union-attr]
 
+    def defined(self, op: Op, args: list[Any]) -> Any:
+        assert self.undefined is not None
+        return self.undefined.evaluate(self.interpreter, op, args)
+
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
         assert v is not None
@@ -136,6 +146,8 @@ class NumpyBackend(Backend):
             )
 
     def show(self, op: Op, values: list[Any]) -> None:
+        if self.quiet:
+            return
         tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
         print_values(op, tiles, self.interpreter.programs, self.interpreter.grid, self.printed)
 
@@ -145,7 +157,7 @@ class NumpyBackend(Backend):
         if isinstance(pointer.tensor, FlatMemory):
             return np.asarray(self.load_flat(op, pointer, mask, other))
         r = op.results[0]
-        fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        fill = self.filler(op, mask) if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
         if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
             isinstance(mask, np.ndarray) and r.shape
         ):
@@ -155,6 +167,11 @@ class NumpyBackend(Backend):
         regions.check(pointer.tensor, region, self.interpreter.programs, "load", self.interpreter.site(op))
         self.watched(op, "load", pointer, mask, region)
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
+
+    def filler(self, op: Op, mask: Any) -> Any:
+        """What masked-out lanes without `other` hold: None for 0."""
+        unknown = self.checks.poison and mask is not None and op.attrs.get("padding") != "zero"
+        return poison(result_type(op)) if unknown else None
 
     def programs_of(self, *values: Any) -> int:
         """1 if an access is the same for all programs, else their number."""
@@ -178,8 +195,8 @@ class NumpyBackend(Backend):
     def load_flat(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         shape, dtype = op.results[0].shape, result_type(op).host_dtype
         out = np.zeros((len(self.interpreter.active), *shape), dtype)
-        if other is not None:
-            out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        fill = self.filler(op, mask) if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        out[...] = 0 if fill is None else fill
         for index, p, m in self.pieces(op, pointer, mask, "load"):
             got = self.load(op, p, m, take(other, index))
             if not isinstance(m, np.ndarray):

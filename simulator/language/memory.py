@@ -34,9 +34,10 @@ def load(
 
     pointer: a pointer scalar, a tile of pointers (`ptr + offsets`, offsets in elements), or a block pointer.
     mask: boolean or integer, broadcastable to the pointers; elements where it is False are not read.
-    other: value of masked-out elements (0 if not given); needs a mask. Not for block pointers.
+    other: value of masked-out elements; needs a mask. Not for block pointers. Without it they have none on the device: here
+    0, or NaN and the smallest integer with sim.device(masked="poison") or check=True.
     boundary_check: axes of a block pointer along which elements outside of its shape are not read but padded, with
-    `padding_option` "zero" or "nan" ("" pads with zero). care_padding: accepted; masked-out elements are always filled.
+    `padding_option` "zero" or "nan" ("" gives them no value, as no `other` does). care_padding: accepted, without effect.
     cache_modifier: ".cv" reads past L2, for what is read once; others, eviction_policy and volatile are accepted, without
     effect in the model.
     Reading outside of the tensor is an `OutOfBoundsError` with tensor, index, program and line.

@@ -39,9 +39,9 @@ KEY = "buffer "  # no name of a kernel has a space
 
 
 def _unwritten(at: Context, op: Op) -> np.ndarray:
-    """What was never written: NaN, or the smallest integer."""
-    r, dtype = op.results[0], result_type(op)
-    return np.full((1, *r.shape), ty.limits(dtype)[0] if dtype.is_int() else np.nan, dtype.host_dtype)
+    """What was never written."""
+    dtype = result_type(op)
+    return np.full((1, *op.results[0].shape), ty.poison(dtype), dtype.host_dtype)
 
 
 def _written(at: Context, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:

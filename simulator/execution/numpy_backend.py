@@ -10,12 +10,12 @@ import numpy as np
 from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
 from ..checks.masked import MaskedLanes
-from ..checks.races import StoreWatch
+from ..checks.races import ProgramRaces
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
 from ..interpreter.faults import Site
-from ..interpreter.flat_pointers import FlatMemory
+from ..interpreter.flat_pointers import FlatMemory, Known
 from ..interpreter.state import InterpreterState
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
@@ -73,9 +73,10 @@ class NumpyBackend(Backend):
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
         self.watchers: tuple[Watcher, ...] = (
-            StoreWatch(program, grid[0] * grid[1] * grid[2]),
+            ProgramRaces(program, grid[0] * grid[1] * grid[2]),
             MaskedLanes(),
         )
+        self.known: Known | None = None
         self.printed: dict[int, int] = {}
 
     def attach(self, interpreter: InterpreterState) -> None:
@@ -84,6 +85,10 @@ class NumpyBackend(Backend):
 
     def finished(self) -> None:
         self.adds.make(self.interpreter.active)
+
+    def synced(self, op: Op, event: Any) -> None:
+        for watcher in self.watchers:
+            watcher.synced(op, event, self.interpreter.programs)
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
@@ -274,6 +279,10 @@ class NumpyBackend(Backend):
         interpreter = self.interpreter
         rest = region, where, interpreter.programs, interpreter.site(op)
         access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
+        if self.known is not interpreter.known:
+            self.known = interpreter.known
+            for watcher in self.watchers:
+                watcher.tensors(self.known.given)
         for watcher in self.watchers:
             watcher.access(access)
 

@@ -16,6 +16,7 @@ from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend, Backend
+from ..interpreter.kernel_faults.outside import OutsideAccesses
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.state import DataDependentError
@@ -90,14 +91,17 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     limit = call.device.step_limit
 
     kind = LoopLowering if all_at_once else Lowering
-    lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(), limit))
+    device = call.device
+    outside = OutsideAccesses(device.values) if device.out_of_bounds == "warn" else None
+    lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(outside), limit))
     size = 1 if order is not None and not order.even else total
     with closing(_cache(call)) as touch:
         if size < total:
             touch.guess()
         groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
         out = _finish(call, plan, groups, touch)
-        return _left(call, but(out, warnings=(*out.warnings, *lowered.found())), touch, leaves)
+        told = dict.fromkeys((*out.warnings, *lowered.found()))
+        return _left(call, but(out, warnings=tuple(told)), touch, leaves)
 
 
 def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:

@@ -66,7 +66,7 @@ class Device:
     masked: what masked-out lanes of a load without `other` hold, which nobody promises: "zero", or "poison" (NaN, of
     integers the smallest), so that it is seen where they reach a result. `check=True` poisons, too.
     out_of_bounds: "error", or "warn": an access outside of its tensor is a message of kind "fault" and the launch goes on;
-    such a load gives poison, such a store does nothing.
+    such a load gives 0, such a store or atomic does nothing.
     timeline: instructions kept in the record. step_limit: loop iterations after which a kernel counts as endless.
     """
 

@@ -67,7 +67,13 @@ class BufferOverflowError(RunError):
 
 
 class OutOfBoundsError(RunError):
-    """A load, store or atomic touches memory outside its tensor."""
+    """A load, store or atomic touches memory outside its tensor.
+
+    what: the message without place and source line. program: the number of the program.
+    """
+
+    what: str = ""
+    program: int = 0
 
 
 class DeviceAssertionError(RunError):

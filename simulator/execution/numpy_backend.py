@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,12 @@ from ..checks.asked import NONE_ASKED, Checks
 from ..checks.masked import MaskedLanes
 from ..checks.races import ProgramRaces
 from ..checks.undefined.watch import UndefinedElements
-from ..errors import DeviceAssertionError
+from ..errors import DeviceAssertionError, OutOfBoundsError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
 from ..interpreter.faults import Site
 from ..interpreter.flat_pointers import FlatMemory, Known
+from ..interpreter.kernel_faults.outside import OutsideAccesses
 from ..interpreter.state import InterpreterState
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
@@ -85,6 +87,8 @@ class NumpyBackend(Backend):
             MaskedLanes(),
         )
         self.known: Known | None = None
+        self.outside = OutsideAccesses() if checks.warn_outside else None
+        self.lost: np.ndarray | None = None  # see `lose`
         self.printed: dict[int, int] = {}
 
     def attach(self, interpreter: InterpreterState) -> None:
@@ -169,7 +173,8 @@ class NumpyBackend(Backend):
             return self.noticed(self.gather(op, pointer, mask, fill), result_type(op))
         count = self.programs_of(pointer.offsets, mask, fill)
         region = regions.AccessRegion(pointer.tensor, pointer.offsets, mask, count)
-        regions.check(pointer.tensor, region, self.interpreter.programs, "load", self.interpreter.site(op))
+        if not self.inside(op, pointer.tensor, region, "load"):
+            return self.noticed(self.gather(op, pointer, mask, fill), result_type(op))
         self.watched(op, "load", pointer, mask, region)
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
 
@@ -177,6 +182,20 @@ class NumpyBackend(Backend):
         """What masked-out lanes without `other` hold: None for 0."""
         unknown = self.checks.poison and mask is not None and op.attrs.get("padding") != "zero"
         return poison(result_type(op)) if unknown else None
+
+    def inside(self, op: Op, tensor: Tensor, region: regions.AccessRegion, what: str) -> bool:
+        """Whether boxes lie in their tensor; where they do not that is an error, unless such accesses are only told."""
+        try:
+            regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
+        except OutOfBoundsError:
+            if self.outside is None:
+                raise
+            return False
+        return True
+
+    def left_out(self, op: Op, error: OutOfBoundsError) -> None:
+        if self.outside is None:
+            raise error
 
     def programs_of(self, *values: Any) -> int:
         """1 if an access is the same for all programs, else their number."""
@@ -186,16 +205,22 @@ class NumpyBackend(Backend):
         self, op: Op, pointer: Pointers, mask: Any, what: str
     ) -> Iterator[tuple[np.ndarray, Pointers, Any]]:
         """An access through addresses, tensor by tensor; `interpreter.active` holds the programs of each piece meanwhile."""
-        before = self.interpreter.active
-        for index, p, m in self.interpreter.known.pieces(
-            pointer, mask, before, what, self.interpreter.site(op)
-        ):
+        before, site = self.interpreter.active, self.interpreter.site(op)
+        self.lost = None
+        tell = None if self.outside is None else partial(self.lose, op)
+        for index, p, m in self.interpreter.known.pieces(pointer, mask, before, what, site, tell):
             index = np.arange(len(before)) if index is None else index
             self.interpreter.active = before[index]
             try:
                 yield index, p, m
             finally:
                 self.interpreter.active = before
+
+    def lose(self, op: Op, error: OutOfBoundsError, lost: np.ndarray) -> None:
+        """Elements of an access through addresses that lie in no tensor."""
+        assert self.outside is not None
+        self.outside.note(op, error, int(lost.sum()))
+        self.lost = lost
 
     def load_flat(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         shape, dtype = op.results[0].shape, result_type(op).host_dtype
@@ -209,6 +234,8 @@ class NumpyBackend(Backend):
             else:
                 chosen = np.broadcast_to(m.reshape(m.shape + (1,) * (out.ndim - m.ndim)), out[index].shape)
                 out[index] = np.where(chosen, got, out[index])
+        if self.lost is not None:
+            out[np.broadcast_to(self.lost, out.shape)] = 0
         return out
 
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
@@ -229,7 +256,13 @@ class NumpyBackend(Backend):
             discrete.scatter(tensor, where, tile)
             return
         region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.interpreter.active))
-        regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
+        if not self.inside(op, tensor, region, what):
+            where = self.addresses(op, pointer, mask, what)
+            if adding:
+                discrete.atomic(tensor, "add", where, tile, None)
+            else:
+                discrete.scatter(tensor, where, tile)
+            return
         self.watched(op, what, pointer, mask, region)
         if op.id in self.waiting:
             self.adds.keep(tensor, region, tile, self.interpreter.programs)
@@ -278,13 +311,18 @@ class NumpyBackend(Backend):
         if not isinstance(offsets, Affine) and not v.shape:
             offsets = np.atleast_1d(np.asarray(offsets))
         at = np.asarray(self.interpreter.real(offsets, None)) + tensor.origin
-        chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
+        chosen = None if mask is None else np.atleast_1d(np.asarray(self.interpreter.real(mask, None)))
         if what != "load":
             at = np.broadcast_to(at, (len(self.interpreter.active), *v.shape))
         where = regions.ElementAddresses(at, chosen)
         bad = where.outside(tensor)
         if bad >= 0:
-            self.report_outside(tensor, where, bad, what, self.interpreter.site(op))
+            error = self.outside_error(tensor, where, bad, what, self.interpreter.site(op))
+            if self.outside is None:
+                raise error
+            lost = where.all_outside(tensor)
+            self.outside.note(op, error, int(lost.sum()))
+            where = where.without(lost)
         self.watched(op, what, pointer, mask, None, where)
         return where
 
@@ -310,23 +348,26 @@ class NumpyBackend(Backend):
 
     def found(self) -> tuple[Message, ...]:
         """What the values showed, as messages."""
-        return tuple(message for watcher in self.watchers for message in watcher.found())
+        told = () if self.outside is None else self.outside.messages()
+        return (*told, *(message for watcher in self.watchers for message in watcher.found()))
 
-    def report_outside(
+    def outside_error(
         self, tensor: Tensor, where: regions.ElementAddresses, bad: int, what: str, site: Site
-    ) -> None:
+    ) -> OutOfBoundsError:
         size = max(1, len(where.at) // where.shape[0])
         row, inner = divmod(bad, size)
         element = tuple(int(k) for k in np.unravel_index(inner, where.shape[1:]))
-        at, chosen = (x[row * size : (row + 1) * size] for x in (where.at, where.chosen))
-        outside = (at < 0) | (at >= tensor.elements)
-        count = int((outside & chosen.view(bool)).sum() if len(chosen) else outside.sum())
+        count = int(where.all_outside(tensor)[row * size : (row + 1) * size].sum())
         index = int(where.at[bad]) - tensor.origin
         number = int(self.interpreter.programs[row if where.shape[0] > 1 else 0])
-        raise regions.out_of_bounds(tensor, index, number, what, site, element, count)
+        return regions.out_of_bounds(tensor, index, number, what, site, element, count)
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
-        return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)
+        where = self.addresses(op, pointer, mask, "load")
+        out = discrete.gather(pointer.tensor, where, fill)
+        if where.lost is not None:
+            out.reshape(-1)[where.lost] = 0
+        return out
 
 
 def _uniform(x: Any) -> bool:

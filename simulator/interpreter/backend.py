@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from ..errors import OutOfBoundsError
 from ..ir.program import Op
 from ..messages import Message
+from .kernel_faults.outside import OutsideAccesses
 from .state import InterpreterState
 from .values import OPAQUE, Pointers
 
@@ -50,6 +52,10 @@ class Backend(ABC):
     def show(self, op: Op, values: list[Any]) -> None:
         """A print is reached."""
 
+    def left_out(self, op: Op, error: OutOfBoundsError) -> None:
+        """The time of an access that leaves its tensor is asked: raises its error, unless such accesses are only told."""
+        raise error
+
     def finished(self) -> None:
         """All programs of this run have ended."""
 
@@ -59,9 +65,23 @@ class Backend(ABC):
 
 
 class AddressBackend(Backend):
-    """Knows no element: for those who ask only where memory is accessed, which flags are passed, or how long it takes."""
+    """Knows no element: for those who ask only where memory is accessed, which flags are passed, or how long it takes.
+
+    outside: notes accesses outside of their tensors; None if they are errors.
+    """
 
     frees = False  # nothing here is large enough
+
+    def __init__(self, outside: OutsideAccesses | None = None) -> None:
+        self.outside = outside
+
+    def left_out(self, op: Op, error: OutOfBoundsError) -> None:
+        if self.outside is None:
+            raise error
+        self.outside.note(op, error)
+
+    def found(self) -> tuple[Message, ...]:
+        return () if self.outside is None else self.outside.messages()
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return OPAQUE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..errors import RunError
+from ..errors import OutOfBoundsError, RunError
 from ..ir.located_errors import at_line
 from ..ir.program import Loc, Op
 
@@ -23,10 +23,13 @@ class Site(NamedTuple):
         """The error to raise: the message with file, line, column, source line and caret."""
         return kind(at_line(self.loc, message))
 
-    def way_out(self, program: int, usual: str) -> str:
-        """The end of a message about an access of a program that leaves its tensor; usual: without an overflow."""
+    def outside(self, what: str, program: int, way_out: str) -> OutOfBoundsError:
+        """The error of an access of a program that leaves its tensor; way_out: where its index has not overflowed."""
         reason = self.overflow(program) if self.overflow else ""
-        return f"The reason: {reason}" if reason else usual
+        what = f"{what}. {f'The reason: {reason}' if reason else way_out}"
+        out = OutOfBoundsError(at_line(self.loc, what))
+        out.what, out.program = what, program
+        return out
 
     def program(self, number: int) -> str:
         """How a message names a program."""

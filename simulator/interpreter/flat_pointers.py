@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from .tensors import Tensor, as_array, tensor_argument
 from .values import Affine, Box, Pointers, take
 
 _UNKNOWN = -1
+Tell = Callable[[OutOfBoundsError, np.ndarray], None]
 
 
 class FlatMemory(Tensor):
@@ -140,19 +141,22 @@ class Known:
         return _inside(p, tensor)
 
     def pieces(
-        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site
+        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site, tell: Tell | None = None
     ) -> Iterator[tuple[np.ndarray | None, Pointers, Any]]:
-        """(programs as positions in `numbers`, or None for all; pointers into one tensor; mask) of an access."""
-        if isinstance(p.offsets, np.ndarray) and p.offsets.ndim > 1:
-            yield from self._scattered(p, mask, numbers, what, site)
-            return
-        if isinstance(mask, np.ndarray) and mask.ndim > 1 and isinstance(p.offsets, Affine):
-            dense = Pointers(p.tensor, p.offsets.elements())
-            yield from self._scattered(dense, mask, numbers, what, site)
+        """(programs as positions in `numbers`, or None for all; pointers into one tensor; mask) of an access.
+
+        tell: is given what would be the error of an access to no tensor, and its elements, which then are in no piece.
+        """
+        regular = isinstance(p.offsets, Affine) and isinstance(mask, np.ndarray) and mask.ndim > 1
+        if regular or (isinstance(p.offsets, np.ndarray) and p.offsets.ndim > 1):
+            yield from self._scattered(p, mask, numbers, what, site, tell)
             return
         low, high, some = _extents(p.offsets, mask, len(numbers))
         size = p.tensor.dtype.itemsize
         holder = self.holders(low * size, high * size)
+        if tell is not None and ((holder == _UNKNOWN) & some).any():
+            yield from self._scattered(p, mask, numbers, what, site, tell)
+            return
         self._check(holder, some, low * size, numbers, what, site)
         holder = np.where(some, holder, holder[np.argmax(some)] if some.any() else 0)
         for k in np.unique(holder):
@@ -168,22 +172,32 @@ class Known:
             )
 
     def _scattered(
-        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site
+        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site, tell: Tell | None
     ) -> Iterator[tuple[np.ndarray | None, Pointers, Any]]:
-        size = p.tensor.dtype.itemsize
+        """Element by element."""
+        size, offsets = p.tensor.dtype.itemsize, p.offsets
+        offsets = offsets.elements() if isinstance(offsets, Affine) else np.atleast_1d(offsets)
         chosen: Any = True if mask is None else mask.dense() if isinstance(mask, Box) else np.asarray(mask)
         if isinstance(chosen, np.ndarray) and chosen.ndim == 1:
-            chosen = chosen.reshape(-1, *(1,) * (p.offsets.ndim - 1))
-        at, chosen = np.broadcast_arrays(p.offsets, chosen)
+            chosen = chosen.reshape(-1, *(1,) * (offsets.ndim - 1))
+        at, chosen = np.broadcast_arrays(offsets, chosen)
         holder = self.holders(at.reshape(-1) * size, (at.reshape(-1) + 1) * size).reshape(at.shape)
         row = np.broadcast_to(np.arange(at.shape[0]).reshape(-1, *(1,) * (at.ndim - 1)), at.shape)
         flat = numbers[row.reshape(-1)] if at.shape[0] > 1 else np.full(at.size, numbers[0])
-        self._check(holder.reshape(-1), chosen.reshape(-1), at.reshape(-1) * size, flat, what, site)
-        for k in np.unique(holder[chosen]):
+        lost = None if tell is None else lambda error, bad: tell(error, bad.reshape(at.shape))
+        self._check(holder.reshape(-1), chosen.reshape(-1), at.reshape(-1) * size, flat, what, site, lost)
+        for k in np.unique(holder[chosen & (holder != _UNKNOWN)]):
             yield None, _inside(Pointers(p.tensor, at), self.tensors[k]), chosen & (holder == k)
 
     def _check(
-        self, holder: np.ndarray, some: np.ndarray, at: np.ndarray, numbers: np.ndarray, what: str, site: Site
+        self,
+        holder: np.ndarray,
+        some: np.ndarray,
+        at: np.ndarray,
+        numbers: np.ndarray,
+        what: str,
+        site: Site,
+        tell: Tell | None = None,
     ) -> None:
         bad = (holder == _UNKNOWN) & some
         if not bad.any():
@@ -196,14 +210,14 @@ class Known:
             if near
             else ""
         )
-        raise site.error(
-            f"{what} at address {address:#x} in {site.program(program)} leaves every tensor that is known{last}. "
-            + site.way_out(
-                program,
-                "Addresses in a table must come from data_ptr() of tensors or arrays that are still alive",
-            ),
-            OutOfBoundsError,
+        error = site.outside(
+            f"{what} at address {address:#x} in {site.program(program)} leaves every tensor that is known{last}",
+            program,
+            "Addresses in a table must come from data_ptr() of tensors or arrays that are still alive",
         )
+        if tell is None:
+            raise error
+        tell(error, bad)
 
 
 def _extents(offsets: Any, mask: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

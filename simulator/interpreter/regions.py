@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OutOfBoundsError, RunError, UsageError
+from ..errors import OutOfBoundsError, UsageError
 from ._numbers import find_outside, first_outside
 from .faults import Site
 from .tensors import Tensor
@@ -52,14 +52,18 @@ class AccessRegion:
 
 
 class ElementAddresses:
-    """Where a discrete access goes: window indices and, or empty for all, which of them are meant; flat and in order."""
+    """Where a discrete access goes: window indices and, or empty for all, which of them are meant; flat and in order.
 
-    __slots__ = ("at", "chosen", "shape")
+    lost: which are left out though they were meant, as they lie outside of the tensor; None for none.
+    """
+
+    __slots__ = ("at", "chosen", "lost", "shape")
 
     def __init__(self, at: np.ndarray, chosen: np.ndarray | None) -> None:
         if chosen is not None and chosen.shape != at.shape:
             at, chosen = np.broadcast_arrays(at, chosen)
         self.shape = at.shape
+        self.lost: np.ndarray | None = None
         self.at = np.ascontiguousarray(at, np.int64).reshape(-1)
         self.chosen = (
             _EVERY if chosen is None else np.ascontiguousarray(chosen, bool).reshape(-1).view(np.uint8)
@@ -68,6 +72,18 @@ class ElementAddresses:
     def outside(self, tensor: Tensor) -> int:
         """Position of the first address outside of the tensor's window, or -1."""
         return first_outside(self.at, self.chosen, tensor.elements)
+
+    def all_outside(self, tensor: Tensor) -> np.ndarray:
+        """Which of the addresses that are meant lie outside of the tensor's window."""
+        outside = (self.at < 0) | (self.at >= tensor.elements)
+        return outside & self.chosen.view(bool) if len(self.chosen) else outside
+
+    def without(self, lost: np.ndarray) -> ElementAddresses:
+        """The same without some of them."""
+        kept = ~lost & self.chosen.view(bool) if len(self.chosen) else ~lost
+        out = ElementAddresses(np.where(lost, 0, self.at).reshape(self.shape), kept.reshape(self.shape))
+        out.lost = lost
+        return out
 
     def masked_far(self, tensor: Tensor) -> int:
         """Position of the first address outside of the window that is not chosen, or -1."""
@@ -173,7 +189,7 @@ def out_of_bounds(
     site: Site,
     element: tuple[int, ...] = (),
     count: int = 0,
-) -> RunError:
+) -> OutOfBoundsError:
     """The error for element `index` of a tensor, which `element` of the tile points to; count: such elements in all."""
     low, high = -tensor.origin, tensor.elements - tensor.origin - 1
     legal = f"{low} to {high}" if high >= low else "none (the tensor is empty)"
@@ -181,11 +197,11 @@ def out_of_bounds(
     lane = (
         f" (tile element {list(element)}{f', {count} such elements' if count > 1 else ''})" if element else ""
     )
-    return site.error(
+    return site.outside(
         f"{what} of element {index} of {tensor.name!r} in {site.program(program)} is out of bounds: "
-        f"the tensor has shape {list(tensor.shape)}, legal elements are {legal}, this is {far}{lane}. "
-        + site.way_out(program, "Mask the access (mask=offsets < n) or correct the offsets"),
-        OutOfBoundsError,
+        f"the tensor has shape {list(tensor.shape)}, legal elements are {legal}, this is {far}{lane}",
+        program,
+        "Mask the access (mask=offsets < n) or correct the offsets",
     )
 
 

@@ -17,10 +17,10 @@ from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vecto
 from ..ir.program import Op, Program, Region, Value
 from ..precision import dtypes as ty
 from ..precision.dtypes import DType
-from .arithmetic.overflow import IndexOverflows
-from .arithmetic.zero_divisors import ZeroDivisors
 from .faults import Site
 from .flat_pointers import Known
+from .kernel_faults.overflow import IndexOverflows
+from .kernel_faults.zero_divisors import ZeroDivisors
 from .two_cores.exchange import Exchange
 from .values import Affine, Box, Pointers, take
 

@@ -17,6 +17,7 @@ from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend, Backend
+from ..interpreter.kernel_faults.outside import OutsideAccesses
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.state import DataDependentError
@@ -91,7 +92,9 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     limit = call.device.step_limit
 
     kind = LoopLowering if all_at_once else Lowering
-    lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(), limit))
+    device = call.device
+    outside = OutsideAccesses(device.values) if device.out_of_bounds == "warn" else None
+    lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(outside), limit))
     size = 1 if order is not None and not order.even else total
     with closing(_cache(call)) as touch:
         if size < total:
@@ -107,7 +110,7 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
 def _told(call: Call, lowered: LoweredLaunch) -> Launch:
     """The launch with what its interpretation showed."""
     out = _finish(call, lowered.plan, lowered.groups, lowered.touch)
-    return but(out, warnings=(*out.warnings, *lowered.found))
+    return but(out, warnings=tuple(dict.fromkeys((*out.warnings, *lowered.found))))
 
 
 def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:

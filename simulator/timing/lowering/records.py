@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import OutOfBoundsError
 from ...interpreter.flat_pointers import FlatMemory
 from ...interpreter.interpreter import Interpreter
 from ...interpreter.regions import AccessRegion, check
@@ -352,8 +353,10 @@ class LoweringContext(Interpreter):
         """Where a load reads, or the part of it that memory gives; and for each program how many cores read the same."""
         if isinstance(pointer.tensor, FlatMemory):
             return None, self._share_of_flat(op, pointer, mask), 1.0
-        region = self.checked_region(op, pointer, mask, "load", self.active)
+        region, inside = self.checked_region(op, pointer, mask, "load", self.active)
         many = self.cores_alike(region)
+        if not inside:
+            return None, np.ones(1), many
         if op.attrs.get("cache") == ".cv":
             self.touch.past(float(np.broadcast_to(amount, len(self.active)).sum()))
             return None, np.ones(1), many
@@ -361,32 +364,40 @@ class LoweringContext(Interpreter):
 
     def _share_of_flat(self, op: Op, pointer: Pointers, mask: Any) -> np.ndarray:
         out = np.ones(len(self.active))
-        for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
-            numbers = self.active if index is None else self.active[index]
-            out[slice(None) if index is None else index] = self.touch.share(
-                p.tensor, self.checked_region(op, p, m, "load", numbers)
-            )
+        try:
+            for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
+                numbers = self.active if index is None else self.active[index]
+                region, inside = self.checked_region(op, p, m, "load", numbers)
+                if inside:
+                    out[slice(None) if index is None else index] = self.touch.share(p.tensor, region)
+        except OutOfBoundsError as e:
+            self.backend.left_out(op, e)
         return out
 
     def checked_region(
         self, op: Op, pointer: Pointers, mask: Any, what: str, numbers: np.ndarray
-    ) -> AccessRegion:
-        """Where an affine access touches its tensor; out of bounds is an error here as it is with values."""
+    ) -> tuple[AccessRegion, bool]:
+        """Where an affine access touches its tensor, and whether it lies in it; if not that is an error as with values."""
         region = (
             self.region_of(pointer.tensor, pointer.offsets, mask)
             if numbers is self.active
             else AccessRegion(pointer.tensor, pointer.offsets, mask, len(numbers))
         )
-        check(
-            pointer.tensor, region, numbers if self.subs == 1 else numbers % self.total, what, self.site(op)
-        )
-        return region
+        programs = numbers if self.subs == 1 else numbers % self.total
+        try:
+            check(pointer.tensor, region, programs, what, self.site(op))
+        except OutOfBoundsError as e:
+            self.backend.left_out(op, e)
+            return region, False
+        return region, True
 
     def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
         """Channel of a store: into L2, or at memory's pace where it pushes out what was changed before."""
         if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, FlatMemory):
             return channels[0]
-        region = self.checked_region(op, pointer, mask, op.kind, self.active)
+        region, inside = self.checked_region(op, pointer, mask, op.kind, self.active)
+        if not inside:
+            return channels[0]
         return self.target_of(op, pipe, channels, GlobalAccess(pointer.tensor, region, True))
 
     def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:

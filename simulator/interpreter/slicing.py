@@ -64,11 +64,12 @@ class Slicing(InterpreterState):
         return offsets
 
     def check_aligned(self, op: Op, offsets: list[Any]) -> None:
-        """`RunError` where the part of a buffer begins off the blocks that the hardware reaches."""
-        whole = op.operand(0)
-        if any(isinstance(x, Opaque) for x in offsets) or all(
-            isinstance(x, int) for x in op.attrs["offsets"]
-        ):
+        """`RunError` where the part of a buffer begins off the blocks that the hardware reaches.
+
+        A buffer holds numbers; truth values are what a check knows of its elements.
+        """
+        whole, fixed = op.operand(0), all(isinstance(x, int) for x in op.attrs["offsets"])
+        if fixed or whole.number.is_bool() or any(isinstance(x, Opaque) for x in offsets):
             return
         bits = whole.number.bits
         places = zip(offsets, pitch_of(whole.shape), strict=True)

@@ -43,9 +43,10 @@ def rows(at, x, out):
     tl.store(out + tl.arange(0, 16), bl.to_tensor(part).reshape((16,)))
 
 
-def launch(kernel: Any, *offsets: int) -> np.ndarray:
+def launch(kernel: Any, *offsets: int, check: bool = False) -> np.ndarray:
     x, out = np.arange(64, dtype=np.float32), np.zeros(16 * len(offsets), np.float32)
-    kernel[(len(offsets),)](np.array(offsets, np.int32), x, out)
+    with sim.device(check=check):
+        kernel[(len(offsets),)](np.array(offsets, np.int32), x, out)
     return out
 
 
@@ -61,8 +62,11 @@ def test_a_part_that_begins_off_the_blocks_is_refused_with_its_program_and_byte(
 
 
 @pytest.mark.parametrize(("kernel", "first"), [(reads, (8, 16)), (writes, (0, 0)), (nested, (16, 24))])
-def test_a_part_that_begins_on_a_block_is_read_and_written(kernel: Any, first: tuple[int, int]) -> None:
-    out = launch(kernel, 8, 16).reshape(2, 16)
+@pytest.mark.parametrize("check", [False, True])
+def test_a_part_that_begins_on_a_block_is_read_and_written(
+    kernel: Any, first: tuple[int, int], check: bool
+) -> None:
+    out = launch(kernel, 8, 16, check=check).reshape(2, 16)
     assert (out == np.array(first)[:, None] + np.arange(16)).all()
 
 

@@ -68,7 +68,8 @@ def launch(kernel: Any, n: int, **device: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
 def test_a_quotient_of_zero_that_a_mask_hides_is_no_error(kernel: Any) -> None:
-    assert (launch(kernel, 5) == launch(kernel, 5, time=False)).all()
+    for device in ({"time": False}, {"check": True}):
+        assert (launch(kernel, 5) == launch(kernel, 5, **device)).all()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)

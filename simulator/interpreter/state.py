@@ -124,10 +124,10 @@ class InterpreterState(ABC):
         """Follow the result of a division that has just found zeros."""
         zeros, self.zeros = self.zeros, None
         assert zeros is not None
-        follower = ZeroDivisors(self)
         if self.handlers is self.plain_handlers:
-            self.handlers = follower.handlers(self.plain_handlers)
-        follower.begin(op, zeros, frame)
+            self.followed = ZeroDivisors(self)
+            self.handlers = self.followed.handlers(self.plain_handlers)
+        self.followed.begin(op, zeros, frame)
 
     def divided_by_zero(self, op: Op, zeros: np.ndarray) -> RunError:
         """The error of an integer division whose result is used where its right side is 0."""

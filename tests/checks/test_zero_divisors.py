@@ -54,7 +54,36 @@ def guarded(x, y, out, n, B: tl.constexpr):
         tl.store(out + i, quotient + k, mask=i < n)
 
 
-KERNELS = [stored, reduced, shaped, compared, addressed, guarded]
+@sim.jit
+def carried(x, y, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    total = tl.zeros((B,), tl.int32)
+    for k in range(3):
+        total += tl.load(x + i) // tl.load(y + i) + k
+    tl.store(out + i, total, mask=i < n)
+
+
+@sim.jit
+def branched(x, y, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    quotient = tl.load(x + i)
+    if n > 0:
+        quotient = quotient // tl.load(y + i)
+    tl.store(out + i, quotient, mask=i < n)
+
+
+@sim.jit
+def repeated(x, y, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    quotient = tl.load(x + i) // tl.load(y + i)
+    k = 0
+    while k < 2:
+        quotient += 1
+        k += 1
+    tl.store(out + i, quotient, mask=i < n)
+
+
+KERNELS = [stored, reduced, shaped, compared, addressed, guarded, carried, branched, repeated]
 
 
 def launch(kernel: Any, n: int, **device: Any) -> np.ndarray:
@@ -98,12 +127,20 @@ def steered(out, n, B: tl.constexpr):
 
 
 @sim.jit
-def carried(x, y, out, n, B: tl.constexpr):
+def steers(x, out, B: tl.constexpr):
+    k = 0
+    while B // tl.load(x) > k:
+        k += 1
+    tl.store(out, k)
+
+
+@sim.jit
+def uneven(x, y, out, n, B: tl.constexpr):
     i = tl.arange(0, B)
-    total = tl.zeros((B,), tl.int32)
-    for _ in range(n):
+    total = tl.load(x + i)
+    for _ in range(tl.program_id(0)):
         total += tl.load(x + i) // tl.load(y + i)
-    tl.store(out + i, total, mask=i < 5)
+    tl.store(out + i, total, mask=i < n)
 
 
 def test_scalars_of_programs_that_are_masked_out_are_no_error() -> None:
@@ -116,8 +153,14 @@ def test_scalars_of_programs_that_are_masked_out_are_no_error() -> None:
         by_program.time((4,), out, 3, B=8)
 
 
-def test_a_loop_bound_and_a_carried_value_are_uses() -> None:
+def test_what_steers_a_loop_is_a_use() -> None:
     with pytest.raises(sim.RunError, match=r"integer division by zero in program 0 \(n is 0\)"):
         steered[(1,)](np.zeros(8, np.int32), 0, B=8)
-    with pytest.raises(sim.RunError, match=r"integer division by zero in program 0, element \[5\] \(3 of 8"):
-        launch(carried, 1)
+    with pytest.raises(sim.RunError, match="integer division by zero in program 0"):
+        steers[(1,)](np.zeros(1, np.int32), np.zeros(1, np.int32), B=8)
+
+
+def test_what_some_programs_alone_hand_on_counts_as_a_use() -> None:
+    x, y, out = np.arange(B, dtype=np.int32), np.zeros(B, np.int32), np.zeros(B, np.int32)
+    with pytest.raises(sim.RunError, match="integer division by zero in program [12]"):
+        uneven[(3,)](x, y, out, 0, B=B)

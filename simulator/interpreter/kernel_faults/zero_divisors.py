@@ -2,7 +2,8 @@
 
 The device goes on, and nobody says what it computes; here the result is 0, and it is followed which elements of which values
 come from it. An access that is masked out there, or a select that takes the other side, ends the trail. What is not known to
-work element by element, as a reduction or a loop-carried value, counts as a use.
+work element by element, as a reduction, counts as a use, and so does what steers a loop or a branch. What loops and branches
+hand on keeps the elements of all its sources; for other programs than were at work then that is a use.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ...errors import RunError
+from ...ir.definitions import makers
 from ...ir.program import Op, Program, Value
 from ..values import Opaque, column, take
 
@@ -22,6 +24,7 @@ Handler = Callable[[Op, Any], None]
 BY_ELEMENT = ("binary", "unary", "compare", "cast", "select", "fma", "bitcast", "addptr")
 SHAPES = ("splat", "broadcast", "expand_dims", "reshape", "permute")
 KNOWS = "defined"  # what a check knows of values is no use of them
+STEERING = {"for": 3, "while": 0, "if": 1}  # operands in front that steer it; what follows is handed on
 MASKED = {"load": 1, "store": 2, "atomic": 2}  # operand that is the mask
 
 
@@ -48,6 +51,7 @@ class _Dividing(Protocol):
     """What is asked of an interpreter."""
 
     program: Program
+    active: np.ndarray
 
     def real(self, x: Any, v: Value | None) -> Any: ...
     def divided_by_zero(self, op: Op, zeros: np.ndarray) -> RunError: ...
@@ -58,8 +62,11 @@ class ZeroDivisors:
 
     def __init__(self, interpreter: _Dividing) -> None:
         self.interpreter = interpreter
-        walked = interpreter.program.walk()
-        self.handed_on = {v.id for op in walked for region in op.regions for v in region.yields}
+        ops = list(interpreter.program.walk())
+        _, self.sources = makers(ops)
+        self.handed_on = {source for found in self.sources.values() for source in found}
+        self.steering = {op.regions[0].yields[0].id for op in ops if op.kind == "while"}
+        self.carried: dict[int, tuple[ZeroLanes, np.ndarray]] = {}  # with the programs that were at work
 
     def handlers(self, plain: defaultdict[str, Handler]) -> defaultdict[str, Handler]:
         """Methods that carry out operations and follow them."""
@@ -73,21 +80,24 @@ class ZeroDivisors:
         self._put(op, ZeroLanes(np.broadcast_to(lanes, (len(lanes), *shape)), op, zeros), frame)
 
     def carry_out(self, handler: Handler, op: Op, frame: _Frame) -> None:
-        given = [None if v is None else _found(frame, v) for v in op.args]
+        given = [None if v is None else self._given(frame, v) for v in op.args]
         if op.kind == KNOWS or not any(given):
             handler(op, frame)
             return
         self._check(op, given, frame)
+        for v, x in zip(op.args, given, strict=True) if op.regions else ():
+            if v is not None and x is not None:
+                self._carry(v.id, x)
         handler(op, frame)
-        if op.results and (left := self._left(op, given, frame)) is not None:
+        if op.results and not op.regions and (left := self._left(op, given, frame)) is not None:
             self._put(op, left, frame)
 
     def _check(self, op: Op, given: list[ZeroLanes | None], frame: _Frame) -> None:
         """Raise the error of a division whose result is used."""
         if op.kind in BY_ELEMENT or op.kind in SHAPES:
             return
-        at = MASKED.get(op.kind)
-        for k, x in enumerate(given):
+        at, first = MASKED.get(op.kind), STEERING.get(op.kind, len(given))
+        for k, x in enumerate(given[:first]):
             if x is None or (op.kind == "load" and k == 2):
                 continue
             self._fail_if(x, x.lanes if at in (None, k) else x.lanes & self._chosen(op.args[at], frame))
@@ -130,9 +140,44 @@ class ZeroDivisors:
         return (given[0] & (y | given[1])) | (given[1] & (x | given[0]))
 
     def _put(self, op: Op, lanes: ZeroLanes, frame: _Frame) -> None:
-        if op.results[0].id in self.handed_on:
+        number = op.results[0].id
+        if number in self.steering:
             self._fail_if(lanes, lanes.lanes)
-        frame.values[~op.results[0].id] = lanes  # numbers of values are not negative
+        if number in self.handed_on:
+            self._carry(number, lanes)
+        frame.values[~number] = lanes  # numbers of values are not negative
+
+    def _carry(self, number: int, x: ZeroLanes) -> None:
+        """Keep what comes of a division in a value that a loop or a branch hands on."""
+        known, active = self.carried.get(number), self.interpreter.active
+        if known is not None and np.array_equal(known[1], active):
+            x = x._replace(lanes=x.lanes | known[0].lanes)
+        elif known is not None:
+            self._fail_if(x, x.lanes)
+        self.carried[number] = x, active
+
+    def _given(self, frame: _Frame, v: Value) -> ZeroLanes | None:
+        """What is known of a value: from the operation that made it, or from what handed it on."""
+        found = _found(frame, v)
+        if found is not None or v.id not in self.sources:
+            return found
+        for number in self._all_sources(v.id):
+            known = self.carried.get(number)
+            if known is None:
+                continue
+            if not np.array_equal(known[1], self.interpreter.active):
+                self._fail_if(known[0], known[0].lanes)
+            found = known[0] if found is None else found._replace(lanes=found.lanes | known[0].lanes)
+        return found
+
+    def _all_sources(self, number: int) -> set[int]:
+        seen: set[int] = set()
+        wanted = [number]
+        while wanted:
+            new = set(self.sources.get(wanted.pop(), ())) - seen
+            seen |= new
+            wanted.extend(new)
+        return seen
 
     def _fail_if(self, x: ZeroLanes, used: Any) -> None:
         if np.any(used):

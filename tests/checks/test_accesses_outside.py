@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
@@ -122,6 +124,32 @@ def test_time_alone_tells_it_too() -> None:
     assert [w.what.partition(" ")[0] for w in told] == ["load", "store"]
     with pytest.raises(OutOfBoundsError):
         box.time((2,), x, sim.shape(16, "int32"), x, 13, B=B)
+
+
+@sim.jit
+def moved(x, out, at, n, B: tl.constexpr, DISCRETE: tl.constexpr):
+    i = at + tl.arange(0, B)
+    i = tl.flip(tl.flip(i)) if DISCRETE else i
+    tl.store(out + tl.arange(0, B), tl.load(x + i, mask=tl.arange(0, B) < n, other=-1.0))
+    tl.store(x + i, 50.0, mask=tl.arange(0, B) < n)
+
+
+@given(size=st.integers(1, 12), at=st.integers(-12, 14), n=st.integers(0, B), discrete=st.booleans())
+def test_any_place_of_a_tile_reads_and_writes_what_lies_inside(
+    size: int, at: int, n: int, discrete: bool
+) -> None:
+    memory, out = np.full(60, 7, np.float32), np.zeros(B, np.float32)
+    x, places = memory[20 : 20 + size], at + np.arange(B)
+    x[:] = 1 + np.arange(size)
+    inside = (places >= 0) & (places < size) & (np.arange(B) < n)
+    expected = np.where(np.arange(B) < n, np.where(inside, 1 + places, 0), -1)
+    after = memory.copy()
+    after[20 + places[inside]] = 50
+    with sim.device(out_of_bounds="warn", time=False):
+        run = moved[(1,)](x, out, at, n, B=B, DISCRETE=discrete)
+    assert out.tolist() == expected.tolist()
+    assert (memory == after).all()
+    assert any(w.kind == "fault" for w in run.warnings) == (n > inside.sum())
 
 
 @sim.jit

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
@@ -108,6 +110,21 @@ def test_one_lane_more_is_an_error_that_names_the_division(kernel: Any) -> None:
     assert "//" in str(e.value) or "%" in str(e.value)
 
 
+@given(divisors=st.lists(st.integers(-2, 2), min_size=B, max_size=B), n=st.integers(0, B))
+def test_it_is_an_error_if_and_only_if_a_lane_below_the_mask_divides_by_zero(
+    divisors: list[int], n: int
+) -> None:
+    x, y, out = np.arange(-3, B - 3, dtype=np.int32), np.array(divisors, np.int32), np.full(B, 99, np.int32)
+    with sim.device(time=False):
+        if (y[:n] == 0).any():
+            with pytest.raises(sim.RunError, match=rf"element \[{int(np.argmax(y[:n] == 0))}\]"):
+                stored[(1,)](x, y, out, n, B=B)
+            return
+        stored[(1,)](x, y, out, n, B=B)
+    assert out[:n].tolist() == np.fmod(x[:n], y[:n]).tolist()
+    assert (out[n:] == 99).all()
+
+
 def test_what_is_not_hidden_has_its_quotient() -> None:
     assert launch(stored, 5).tolist() == [0, 0, 0, 0, 0, -1, -1, -1]
     assert launch(shaped, 5).tolist() == [1, 2, 3, 4, 5, -1, -1, -1]
@@ -162,5 +179,5 @@ def test_what_steers_a_loop_is_a_use() -> None:
 
 def test_what_some_programs_alone_hand_on_counts_as_a_use() -> None:
     x, y, out = np.arange(B, dtype=np.int32), np.zeros(B, np.int32), np.zeros(B, np.int32)
-    with pytest.raises(sim.RunError, match="integer division by zero in program [12]"):
+    with pytest.raises(sim.RunError, match=r"integer division by zero in program [12]"):
         uneven[(3,)](x, y, out, 0, B=B)

@@ -1,6 +1,6 @@
 """Runs tests on native modules that are built with gcc's AddressSanitizer and UndefinedBehaviorSanitizer.
 
-    python tests/sanitizers/run.py                             timing, units, precision and language
+    python tests/sanitizers/run.py                             those of every folder that reaches them (`TESTS`)
     python tests/sanitizers/run.py tests/timing/engine -k long     these, with options of pytest
 
 The build stands beside the usual one, in `build/sanitized`; a second run compiles what changed. The first finding ends the
@@ -28,7 +28,7 @@ PARTS = (
     "README.md",
     "LICENSE",
 )
-TESTS = ("tests/timing", "tests/units", "tests/precision", "tests/language")
+TESTS = tuple(f"tests/{x}" for x in ("timing", "units", "precision", "language", "execution", "checks"))
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 RUNTIMES = ("libasan.so", "libubsan.so")
 NOT_COPIED = shutil.ignore_patterns("*.so", "__pycache__", ".hypothesis")

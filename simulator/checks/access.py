@@ -31,12 +31,41 @@ class Access(NamedTuple):
     programs: np.ndarray
     site: Site
 
+    def of_lane(self, lane: int) -> Access:
+        """What one of the lanes does."""
+        number = self.programs[lane : lane + 1]
+        if self.region is not None:
+            one = self.region.of_program(lane) if self.region.programs > 1 else self.region
+            return self._replace(region=one, programs=number)
+        assert self.where is not None
+        return self._replace(where=self.where.of_program(lane), programs=number)
+
+    @property
+    def places(self) -> tuple[int, int | None]:
+        """Of an access of one lane: how many elements it touches, and the byte address if it is one element."""
+        if self.region is not None:
+            sizes = np.maximum(self.region.highs[0] - self.region.lows[0], 0)
+            count = int(sizes.prod())
+            at = self.region.starts[0] + (self.region.lows[0] * self.region.strides[0]).sum()
+        else:
+            assert self.where is not None
+            chosen = self.where.at[self.where.chosen.view(bool)] if len(self.where.chosen) else self.where.at
+            count, at = len(chosen), chosen[0] if len(chosen) else 0
+        size = self.tensor.dtype.itemsize
+        return count, self.tensor.address + int(at) * size if count == 1 else None
+
 
 class Watcher:
     """Is shown every access of a launch, in the order in which they are carried out, each before it is."""
 
+    def tensors(self, given: list[Tensor]) -> None:
+        """The arguments of a run that lie in memory; before its first access."""
+
     def access(self, a: Access) -> None:
         """An access of programs."""
+
+    def synced(self, op: Op, event: Any, programs: np.ndarray) -> None:
+        """A flag or a barrier between cores is passed; event: its number, or one for each program."""
 
     def found(self) -> tuple[Message, ...]:
         """What is to be said of the launch, once it is over."""

@@ -1,159 +1,205 @@
-"""Two programs that store to one address without an atomic: on the device either value may stay.
+"""Two programs at one address, one of which stores, without an order between them: on the device either may come first.
 
-While a kernel runs its stores are noted, and one bit per element tells whether any was stored to twice. Only then, once
-at the end, it is worked out which programs touched what, as runs of bytes per program. Kernels that may order their programs
-by themselves (an atomic whose old value is used, a flag) are not looked at.
+Every access is looked up in a map of memory (`memory_map.py`), which knows who was there before; `clocks.py` knows which of
+them is over for certain. Most launches need less: where the interpreter could prove that no program reads what another one
+writes (`program_order/order.py`), many programs run at once, and only two stores can meet. Then one bit for each element
+tells whether any was stored to twice, stores are noted, and in the end those to such tensors are looked up.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..interpreter.faults import place
-from ..interpreter.program_order.spans import Spans, runs_of
-from ..interpreter.regions import AccessRegion, ElementAddresses
+from ..interpreter.program_order.order import pointer_roots
 from ..interpreter.tensors import Tensor
-from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
-from ..messages import Message, fault
+from ..messages import Message, note
+from . import clocks as order
 from ._races import mark_boxes, mark_elements
 from .access import Access, Watcher
+from .clocks import Clocks
+from .meeting_messages import unordered
+from .memory_map import (
+    ATOMIC,
+    LOAD,
+    MOST_OPERATIONS,
+    MOST_UNITS,
+    STORE,
+    Meeting,
+    MemoryMap,
+    entries,
+    kind_of,
+)
 
-# Runs looked at in one tensor; a launch with more is not searched further.
-MOST_RUNS = 1 << 20
+MOST_NOTES = 1 << 14  # stores that are kept; with more every store is looked up at once
+MOST_PLACES = 1 << 20  # their programs and single elements
 
 
-class StoreWatch(Watcher):
-    """Notes the stores of one launch."""
+class ProgramRaces(Watcher):
+    """Finds pairs of programs that meet; names the first pair of each two operations in a tensor."""
 
     def __init__(self, program: Program, programs: int) -> None:
-        self.on = programs > 1 and not _orders_itself(program)
-        self.twice = False
-        self.maps: dict[int, np.ndarray] = {}
-        self.wholes: dict[int, Tensor] = {}
-        self.regular: dict[tuple[Any, ...], list[tuple[Affine, Any, np.ndarray]]] = {}
-        self.places: dict[tuple[Any, ...], tuple[Op, Tensor]] = {}
-        self.single: list[tuple[Op, Tensor, ElementAddresses, np.ndarray]] = []
-        self.singles = 0
+        self.program = program
+        self.programs = programs
+        self.barrier = "sync_block_all" in program.split_builtins
+        self.mode = "off" if programs == 1 else "new"
+        self.memory = MemoryMap()
+        self.marks = _Marks()
+        self.clocks: Clocks | None = None
+        self.numbers: dict[int, int] = {}
+        self.operations: dict[int, Op] = {}
+        self.told: dict[tuple[Any, ...], Message] = {}
+
+    @functools.cached_property
+    def shared(self) -> _Shared:
+        return _Shared(self.program)
+
+    def tensors(self, given: list[Tensor]) -> None:
+        self.memory.add(given)
 
     def access(self, a: Access) -> None:
-        if not self.on or a.what != "store" or not a.tensor.elements:
+        if self.mode == "new":
+            self._begin(a)
+        if self.mode == "off" or not a.tensor.elements:
             return
-        if a.region is not None:
-            self._box(a, a.region)
-        elif a.where is not None and self.singles <= MOST_RUNS:
-            self.twice |= mark_elements(self._map(a.tensor), a.where.at, a.where.chosen)
-            self.singles += len(a.where.at)
-            self.single.append((a.op, a.tensor, a.where, a.programs))
+        kind = kind_of(a.what)
+        if self.mode == "all":
+            self._follow(a, kind)
+        elif kind == STORE and self.mode == "stores":
+            self._visit(a, kind)
+        elif kind == STORE and self.marks.full(a, self.memory):
+            self._visit_noted(self.marks.notes)
+            self.mode = "stores"
 
-    def _box(self, a: Access, region: AccessRegion) -> None:
-        bits = self._map(a.tensor)
-        self.twice |= mark_boxes(bits, region.starts, region.strides, region.lows, region.highs)
-        affine = a.offsets if isinstance(a.offsets, Affine) else Affine(a.offsets, (), ())
-        plain = all(isinstance(s, int) for s in affine.strides) and not isinstance(a.mask, Box | np.ndarray)
-        key = (a.op.id, id(a.tensor), affine.strides if plain else len(self.regular))
-        self.places[key] = (a.op, a.tensor)
-        self.regular.setdefault(key, []).append((affine, a.mask, a.programs))
+    def _begin(self, a: Access) -> None:
+        """Look at everything where programs run one after another, or stop for each other."""
+        alone = int(a.programs.min()) == int(a.programs.max())
+        self.mode = "all" if alone or self.barrier else "marks"
+        if self.mode == "marks" or not (self.barrier or self.shared.names):
+            return
+        if self.programs > order.MOST_PROGRAMS:
+            self.mode = "off"
+            self.told[()] = note(
+                f"races between the {self.programs} programs were not looked for: they wait for each other by atomics, "
+                f"which is followed for at most {order.MOST_PROGRAMS}; try a smaller grid"
+            )
+            return
+        self.clocks = Clocks(self.programs, self.barrier)
 
-    def _map(self, tensor: Tensor) -> np.ndarray:
-        """The bits of a tensor; one seen as several types is looked at closely in any case."""
-        found = self.maps.get(id(tensor))
-        if found is None:
-            self.twice |= self.wholes.setdefault(id(tensor.whole), tensor) is not tensor
-            found = self.maps[id(tensor)] = np.zeros((tensor.elements >> 6) + 1, np.uint64)
-        return found
+    def synced(self, op: Op, event: Any, programs: np.ndarray) -> None:
+        if self.clocks is not None and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
+            self.clocks.barrier(np.unique(programs))
 
     def found(self) -> tuple[Message, ...]:
-        """A sentence for each tensor in which stores of two programs overlap."""
-        if not self.twice:
-            return ()
-        runs: dict[int, list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]] = {}
-        for op, tensor, program, low, high in (*self._boxes(), *self._elements()):
-            runs.setdefault(id(tensor.whole), []).append((op, tensor, program, low, high))
-        return tuple(text for batches in runs.values() if (text := _meeting(batches)))
+        if self.mode == "marks" and self.marks.twice:
+            self._visit_noted(self.marks.suspect(self.memory))
+        self.mode = "off"
+        large = [
+            note(f"races in {name!r} were not looked for: it has {units} elements, the limit is {MOST_UNITS}")
+            for name, units in self.memory.left_out.items()
+        ]
+        return (*self.told.values(), *large)
 
-    def _boxes(self) -> Any:
-        for key, notes in self.regular.items():
-            op, tensor = self.places[key]
-            for affine, mask, numbers in [_together(notes)] if len(notes) > 1 else notes:
-                bare = isinstance(mask, np.ndarray) and len(mask) == len(numbers)
-                if bare:
-                    affine, numbers = affine.take(np.flatnonzero(mask)), numbers[mask]
-                program, low, high = runs_of(affine, True if bare else mask, numbers)
-                yield op, tensor, program, *_bytes(tensor, low + tensor.origin, high + tensor.origin)
+    # -- accesses ----------------------------------------------------------------------------------------------------
 
-    def _elements(self) -> Any:
-        for op, tensor, where, numbers in self.single:
-            at, program = where.at, np.repeat(numbers, len(where.at) // len(numbers))
-            if len(where.chosen):
-                pick = where.chosen.view(bool)
-                at, program = at[pick], program[pick]
-            yield op, tensor, program, *_bytes(tensor, at, at + 1)
+    def _follow(self, a: Access, kind: int) -> None:
+        """An access and, by the clocks, what it orders."""
+        area = self.memory.area(a.tensor)
+        if not self.shared.stored & (area.names | {""}):
+            return
+        if kind == LOAD and a.op.id in self.shared.waits:
+            kind = ATOMIC
+        if self.clocks is None or kind != ATOMIC or not self.shared.names & (area.names | {""}):
+            self._visit(a, kind)
+            return
+        for lane in range(len(a.programs)):
+            self._hand_on(a.of_lane(lane), kind, self.clocks, id(area))
 
+    def _hand_on(self, a: Access, kind: int, clocks: Clocks, where: int) -> None:
+        program, (count, at) = int(a.programs[0]), a.places
+        if not count:
+            return
+        if order.acquires(a.op, self.shared.waits):
+            clocks.acquire(program, where, at)
+        self._visit(a, kind)
+        if a.what != "load":
+            clocks.release(program, where, at)
 
-def _orders_itself(program: Program) -> bool:
-    ops = list(program.walk())
-    return any(op.kind == "atomic" and op.attrs.get("result_used", True) for op in ops) or any(
-        "sync" in op.kind or "barrier" in op.kind for op in ops
-    )
+    def _visit(self, a: Access, kind: int) -> None:
+        number = self.numbers.setdefault(a.op.id, min(len(self.numbers) + 1, MOST_OPERATIONS))
+        self.operations[number] = a.op
+        epochs = 0 if self.clocks is None else self.clocks.epochs[a.programs]
+        how = order.UNORDERED if self.clocks is None else self.clocks.order(a.programs)
+        met = self.memory.visit(a, kind, entries(a.programs, epochs, number), how)
+        if met is not None:
+            self._tell(a, met)
 
+    def _visit_noted(self, notes: list[Access]) -> None:
+        for a in notes:
+            self._visit(a, STORE)
+        self.marks = _Marks()
 
-def _together(notes: list[tuple[Affine, Any, np.ndarray]]) -> tuple[Affine, Any, np.ndarray]:
-    """Many stores of one shape as one."""
-    first = notes[0][0]
-    base = np.concatenate([np.broadcast_to(np.asarray(a.base, np.int64), len(n)) for a, _, n in notes])
-    masks = [m for _, m, n in notes for _ in n if isinstance(m, bool)]
-    keep = np.array(masks, bool) if len(masks) == len(base) else None
-    return Affine(base, first.strides, first.shape), keep, np.concatenate([n for _, _, n in notes])
-
-
-def _bytes(tensor: Tensor, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    size = tensor.dtype.itemsize
-    return tensor.address + low * size, tensor.address + high * size
-
-
-def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]) -> Message | None:
-    if sum(len(low) for *_, low, _ in batches) > MOST_RUNS:
-        return None
-    program, low, high = (np.concatenate([b[k] for b in batches]) for k in (2, 3, 4))
-    order = np.argsort(low, kind="stable")
-    if len(low) < 2 or (low[order][1:] >= high[order][:-1]).all():
-        return None  # no two runs overlap at all
-    spans = Spans()
-    spans.add(program, low, high)
-    program, low, high = spans.merged()  # of one program nothing overlaps any more
-    order = np.argsort(low, kind="stable")
-    program, low, high = program[order], low[order], high[order]
-    hit = np.flatnonzero(low[1:] < np.maximum.accumulate(high)[:-1])
-    if not len(hit):
-        return None
-    second = int(hit[0]) + 1
-    first = int(np.argmax(high[:second]))
-    return _sentence(batches, int(low[second]), int(program[first]), int(program[second]))
+    def _tell(self, a: Access, met: Meeting) -> None:
+        other = self.operations[met.operation]
+        key = a.tensor.name, *sorted((a.op.id, other.id))
+        if key not in self.told:
+            handed_on = self.mode == "all" and bool(self.shared.names)
+            self.told[key] = unordered(a, met, other, handed_on, self.memory.area(a.tensor).names)
 
 
-def _sentence(batches: list[Any], address: int, p: int, q: int) -> Message:
-    p, q = min(p, q), max(p, q)
-    (one, tensor), (other, _) = (_writer(batches, address, number) for number in (p, q))
-    element = (address - tensor.address) // tensor.dtype.itemsize - tensor.origin
-    first, second = ((op.loc.file, op.loc.line) for op in (one, other))
-    behind = f"{second[1]}" if first[0] == second[0] else ":".join(map(str, second))
-    lines = f"line {first[1]}" if first == second else f"lines {first[1]} and {behind}"
-    return fault(
-        f"programs {p} and {q} both store to element {element} of {tensor.name!r} "
-        f"({lines}) without an atomic: on the device either value may stay",
-        place(one),
-        (p, q),
-    )
+class _Shared:
+    """What the source says of the tensors that programs may meet in, by argument.
+
+    names: in which atomics or waiting loads tell one program of others.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.roots = pointer_roots(program)
+        self.waits = order.waiting_loads(program)
+        ops = list(program.walk())
+        self.stored = self._named(op for op in ops if op.kind in ("store", "atomic"))
+        atomics = self._named(op for op in ops if op.kind == "atomic")
+        self.waits = frozenset(op.id for op in ops if op.id in self.waits and self._named([op]) & atomics)
+        self.names = self._named(op for op in ops if order.acquires(op, self.waits))
+
+    def _named(self, ops: Iterable[Op]) -> set[str]:
+        """Arguments that the pointers come from; "" for a pointer that comes from none."""
+        return {name for op in ops for name in self.roots.get(op.operand(0).id) or ("",)}
 
 
-def _writer(batches: list[Any], address: int, number: int) -> tuple[Op, Tensor]:
-    """The last store of that program to that address."""
-    hits = [
-        (op, tensor)
-        for op, tensor, program, low, high in batches
-        if ((program == number) & (low <= address) & (high > address)).any()
-    ]
-    return hits[-1]
+class _Marks:
+    """Stores that are noted, and one bit for each element that was stored to."""
+
+    def __init__(self) -> None:
+        self.notes: list[Access] = []
+        self.count = 0
+        self.bits: dict[int, np.ndarray] = {}
+        self.first: dict[int, Tensor] = {}  # by area: the tensor that stores there
+        self.twice: set[int] = set()  # areas in which an element was stored to again
+
+    def full(self, a: Access, memory: MemoryMap) -> bool:
+        """Note a store; tells whether there are too many to keep them."""
+        area = id(memory.area(a.tensor))
+        if self.first.setdefault(area, a.tensor) is not a.tensor or self._again(a):
+            self.twice.add(area)
+        self.notes.append(a._replace(offsets=None, mask=None))  # large, and not asked for any more
+        self.count += len(a.programs) if a.where is None else len(a.where.at)
+        return self.count > MOST_PLACES or len(self.notes) > MOST_NOTES
+
+    def _again(self, a: Access) -> bool:
+        bits = self.bits.get(id(a.tensor))
+        if bits is None:
+            bits = self.bits[id(a.tensor)] = np.zeros((a.tensor.elements >> 6) + 1, np.uint64)
+        if a.where is not None:
+            return bool(mark_elements(bits, a.where.at, a.where.chosen))
+        r = a.region
+        assert r is not None
+        return bool(mark_boxes(bits, r.starts, r.strides, r.lows, r.highs))
+
+    def suspect(self, memory: MemoryMap) -> list[Access]:
+        """Stores to areas in which two met, perhaps of one program."""
+        return [a for a in self.notes if id(memory.area(a.tensor)) in self.twice]

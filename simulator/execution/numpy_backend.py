@@ -10,13 +10,13 @@ import numpy as np
 from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
 from ..checks.masked import MaskedLanes
-from ..checks.races import StoreWatch
+from ..checks.races import ProgramRaces
 from ..checks.undefined.watch import UndefinedElements
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
 from ..interpreter.faults import Site
-from ..interpreter.flat_pointers import FlatMemory
+from ..interpreter.flat_pointers import FlatMemory, Known
 from ..interpreter.state import InterpreterState
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
@@ -79,9 +79,10 @@ class NumpyBackend(Backend):
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
         self.watchers: tuple[Watcher, ...] = (
-            StoreWatch(program, grid[0] * grid[1] * grid[2]),
+            ProgramRaces(program, grid[0] * grid[1] * grid[2]),
             MaskedLanes(),
         )
+        self.known: Known | None = None
         self.printed: dict[int, int] = {}
 
     def attach(self, interpreter: InterpreterState) -> None:
@@ -90,6 +91,10 @@ class NumpyBackend(Backend):
 
     def finished(self) -> None:
         self.adds.make(self.interpreter.active)
+
+    def synced(self, op: Op, event: Any) -> None:
+        for watcher in self.watchers:
+            watcher.synced(op, event, self.interpreter.programs)
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
@@ -291,6 +296,10 @@ class NumpyBackend(Backend):
         interpreter = self.interpreter
         rest = region, where, interpreter.programs, interpreter.site(op)
         access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
+        if self.known is not interpreter.known:
+            self.known = interpreter.known
+            for watcher in self.watchers:
+                watcher.tensors(self.known.given)
         for watcher in self.watchers:
             watcher.access(access)
 

@@ -75,6 +75,16 @@ class ElementAddresses:
             return -1
         return first_outside(self.at, 1 - self.chosen, tensor.elements)
 
+    def of_program(self, lane: int) -> ElementAddresses:
+        """The same access of one of the programs."""
+        if self.shape[0] == 1:
+            return self
+        out, size = copy.copy(self), len(self.at) // self.shape[0]
+        out.shape = (1, *self.shape[1:])
+        out.at = self.at[lane * size : (lane + 1) * size]
+        out.chosen = self.chosen[lane * size : (lane + 1) * size]  # empty stays empty
+        return out
+
     @property
     def count(self) -> int:
         """Elements that are really accessed."""

@@ -1,0 +1,181 @@
+"""Who accessed each element of memory, and whether the next access is ordered after that. Loops only.
+
+See memory_map.py. An entry is one access: agent + 1 (34 bits), its epoch (16 bits), the number of its
+operation (14 bits); 0 is none. Each element has the last store, and two loads and two atomics since then
+that are not ordered. Three arrays hold them, of one, two and two entries an element; one that is empty is
+not kept. `rest`: whether agents that `clocks` has no column for come before.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+cdef enum Kind:
+    LOAD, STORE, ATOMIC
+
+cdef struct Slots:
+    uint64_t* stored
+    uint64_t* loaded
+    uint64_t* atomic
+    int64_t shift  # of the tensor's first element, in units of the map
+    int64_t scale  # units an element
+
+cdef struct Agent:
+    int64_t number
+    uint64_t entry
+    const int32_t* clock  # for each agent from `base` on: the first of its epochs that need not be over
+    int64_t base
+    int64_t width
+    bint rest
+
+cdef struct Met:
+    Py_ssize_t lane  # -1: none
+    int64_t unit
+    uint64_t other
+
+
+cdef inline bint before(uint64_t entry, const Agent* me) noexcept nogil:
+    """Whether an access is ordered before what the agent does now; there is none in an empty entry."""
+    cdef int64_t other = <int64_t> (entry >> 30) - 1, k = other - me.base
+    if entry == 0 or other == me.number:
+        return True
+    if 0 <= k < me.width:
+        return me.clock[k] > <int32_t> ((entry >> 14) & 0xffff)
+    return me.rest
+
+
+cdef inline uint64_t unordered(const uint64_t* pair, const Agent* me) noexcept nogil:
+    if not before(pair[0], me):
+        return pair[0]
+    return 0 if before(pair[1], me) else pair[1]
+
+
+cdef inline void keep(uint64_t* pair, const Agent* me) noexcept nogil:
+    """The first of those that are not ordered stays, the other is the latest."""
+    if before(pair[0], me):
+        pair[0] = me.entry
+    else:
+        pair[1] = me.entry
+
+
+cdef inline void touch(
+    Slots* m, int64_t at, Kind kind, const Agent* me, Py_ssize_t lane, Met* met
+) noexcept nogil:
+    """One element of the tensor."""
+    cdef int64_t unit = m.shift + at * m.scale, end = m.shift + (at + 1) * m.scale
+    cdef uint64_t other
+    while unit < end:
+        other = 0
+        if m.stored != NULL and not before(m.stored[unit], me):
+            other = m.stored[unit]
+        if other == 0 and kind != LOAD and m.loaded != NULL:
+            other = unordered(m.loaded + 2 * unit, me)
+        if other == 0 and kind != ATOMIC and m.atomic != NULL:
+            other = unordered(m.atomic + 2 * unit, me)
+        if other != 0 and met.lane < 0:
+            met.lane, met.unit, met.other = lane, unit, other
+        if kind == STORE:
+            m.stored[unit] = me.entry
+            if m.loaded != NULL:
+                m.loaded[2 * unit], m.loaded[2 * unit + 1] = 0, 0
+            if m.atomic != NULL:
+                m.atomic[2 * unit], m.atomic[2 * unit + 1] = 0, 0
+        else:
+            keep((m.loaded if kind == LOAD else m.atomic) + 2 * unit, me)
+        unit += 1
+
+
+cdef Slots slots(
+    uint64_t[::1] stored, uint64_t[::1] loaded, uint64_t[::1] atomic, int64_t shift, int64_t scale
+):
+    cdef Slots m
+    m.stored = &stored[0] if stored.shape[0] else NULL
+    m.loaded = &loaded[0] if loaded.shape[0] else NULL
+    m.atomic = &atomic[0] if atomic.shape[0] else NULL
+    m.shift, m.scale = shift, scale
+    return m
+
+
+cdef inline Agent agent(
+    Py_ssize_t lane,
+    const uint64_t[::1] entries,
+    const int64_t[::1] bases,
+    const int32_t[:, ::1] clocks,
+    bint rest,
+) noexcept nogil:
+    cdef Agent a
+    a.entry = entries[lane]
+    a.number = <int64_t> (a.entry >> 30) - 1
+    a.base = bases[lane if bases.shape[0] > 1 else 0]
+    a.width = clocks.shape[1] if clocks.shape[0] > 0 else 0
+    a.clock = &clocks[lane if clocks.shape[0] > 1 else 0, 0] if a.width > 0 else NULL
+    a.rest = rest
+    return a
+
+
+def visit_boxes(
+    arrays,
+    tuple place,
+    int kind,
+    const uint64_t[::1] entries,
+    tuple order,
+    const int64_t[::1] starts,
+    const int64_t[:, ::1] strides,
+    const int64_t[:, ::1] lows,
+    const int64_t[:, ::1] highs,
+):
+    """Access the box of every lane, or that of all of them. Gives (lane, unit, entry) of the first that
+    is not ordered after an access before it, or None. place: shift and scale; order: bases, clocks, rest.
+    """
+    cdef Slots m = slots(arrays[0], arrays[1], arrays[2], place[0], place[1])
+    cdef const int64_t[::1] bases = order[0]
+    cdef const int32_t[:, ::1] clocks = order[1]
+    cdef bint rest = order[2]
+    cdef Agent me
+    cdef Met met
+    cdef Py_ssize_t p, q, s, lo, hi
+    cdef int64_t a, b, c, d, e, at
+    met.lane = -1
+    with nogil:
+        for p in range(entries.shape[0]):
+            me = agent(p, entries, bases, clocks, rest)
+            q = p if starts.shape[0] > 1 else 0
+            s = p if strides.shape[0] > 1 else 0
+            lo = p if lows.shape[0] > 1 else 0
+            hi = p if highs.shape[0] > 1 else 0
+            for a in range(lows[lo, 0], highs[hi, 0]):
+                for b in range(lows[lo, 1], highs[hi, 1]):
+                    for c in range(lows[lo, 2], highs[hi, 2]):
+                        for d in range(lows[lo, 3], highs[hi, 3]):
+                            at = starts[q] + a * strides[s, 0] + b * strides[s, 1] + c * strides[s, 2]
+                            at += d * strides[s, 3]
+                            for e in range(lows[lo, 4], highs[hi, 4]):
+                                touch(&m, at + e * strides[s, 4], <Kind> kind, &me, p, &met)
+    return None if met.lane < 0 else (met.lane, met.unit, met.other)
+
+
+def visit_elements(
+    arrays,
+    tuple place,
+    int kind,
+    const uint64_t[::1] entries,
+    tuple order,
+    const int64_t[::1] at,
+    const uint8_t[::1] chosen,
+    Py_ssize_t rows,
+):
+    """The same for single elements, `rows` times as many as a lane has; an empty `chosen` chooses all."""
+    cdef Slots m = slots(arrays[0], arrays[1], arrays[2], place[0], place[1])
+    cdef const int64_t[::1] bases = order[0]
+    cdef const int32_t[:, ::1] clocks = order[1]
+    cdef bint rest = order[2], every = chosen.shape[0] == 0
+    cdef Agent me
+    cdef Met met
+    cdef Py_ssize_t p, i, first, count = at.shape[0] // rows
+    met.lane = -1
+    with nogil:
+        for p in range(entries.shape[0]):
+            me = agent(p, entries, bases, clocks, rest)
+            first = p * count if rows > 1 else 0
+            for i in range(first, first + count):
+                if every or chosen[i]:
+                    touch(&m, at[i], <Kind> kind, &me, p, &met)
+    return None if met.lane < 0 else (met.lane, met.unit, met.other)

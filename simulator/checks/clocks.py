@@ -1,0 +1,91 @@
+"""What each program knows to be over in the others: vector clocks, which atomics and barriers hand on.
+
+A program's time is cut into epochs, each of which ends where it releases. An atomic releases at its address what its program
+did before; where its old value is used it acquires what others released there, and so does a load that a loop waits with.
+What a program did in epoch e is ordered before what another one does if the clock of the other has more than e for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from ..ir.program import Op, Program, Region
+
+MOST_PROGRAMS = (
+    1 << 16
+)  # of a launch whose clocks are kept: a program then costs 256 KiB at each address that it releases
+MOST_BYTES = 1 << 30  # of what was released; addresses beyond that share one clock
+_NO_BASE = np.zeros(1, np.int64)
+_NO_CLOCK = np.empty((0, 0), np.int32)
+UNORDERED = _NO_BASE, _NO_CLOCK, False
+
+
+def waiting_loads(program: Program) -> frozenset[int]:
+    """Loads (by id) of scalars in a `while`: a program waits with them for what others do."""
+
+    def inside(region: Region, waits: bool) -> list[int]:
+        found = [op.id for op in region.ops if waits and op.kind == "load" and not op.results[0].shape]
+        for op in region.ops:
+            for r in op.regions:
+                found += inside(r, op.kind == "while" or (waits and op.kind != "for"))
+        return found
+
+    return frozenset(inside(program.body, False))
+
+
+def acquires(op: Op, waits: frozenset[int]) -> bool:
+    """Whether what an access reads tells its program how far others are."""
+    return op.id in waits or (op.kind == "atomic" and bool(op.attrs.get("result_used", True)))
+
+
+class Clocks:
+    """The clocks of the programs of a launch. together: they all run at once, else one after another."""
+
+    def __init__(self, programs: int, together: bool) -> None:
+        self.together = together
+        self.epochs = np.zeros(programs, np.int32)
+        self.rows = np.zeros((programs if together else 1, programs), np.int32)
+        self.now = -1
+        self.released: dict[Hashable, np.ndarray] = {}
+        self.most = max(1, MOST_BYTES // (4 * programs))
+
+    def order(self, programs: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """What orders accesses of those programs, as `visit_boxes` takes it."""
+        if self.together:
+            return _NO_BASE, self.rows[programs], False
+        self._row(int(programs[0]))
+        return _NO_BASE, self.rows, False
+
+    def _row(self, program: int) -> np.ndarray:
+        if self.together:
+            return np.asarray(self.rows[program])
+        if program != self.now:
+            self.now = program
+            self.rows[:] = 0
+        return np.asarray(self.rows[0])
+
+    def acquire(self, program: int, place: Hashable, at: Hashable) -> None:
+        """Take over what was released at an address of a tensor. at: None for several addresses."""
+        row = self._row(program)
+        for key in ((place, None, "all"),) if at is None else ((place, at), (place, None)):
+            found = self.released.get(key)
+            if found is not None:
+                np.maximum(row, found, out=row)
+
+    def release(self, program: int, place: Hashable, at: Hashable) -> None:
+        """End an epoch, for those who acquire at that address."""
+        row, epoch = self._row(program), self.epochs[program] + 1
+        self.epochs[program] = epoch
+        row[program] = epoch
+        at = at if (place, at) in self.released or len(self.released) < self.most else None
+        for key in ((place, at), (place, None, "all")):
+            known = self.released.get(key)
+            self.released[key] = row.copy() if known is None else np.maximum(known, row, out=known)
+
+    def barrier(self, programs: np.ndarray) -> None:
+        """All of them go on when all have come."""
+        self.epochs[programs] += 1
+        self.rows[programs, programs] = self.epochs[programs]
+        self.rows[programs] = self.rows[programs].max(axis=0)

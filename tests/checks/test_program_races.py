@@ -1,0 +1,242 @@
+"""Two programs at one address without an order between them: each kernel with the fault and its twin without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+
+
+def faults(launch: Callable[[], Any], **options: Any) -> list[Any]:
+    """What a launch says is wrong."""
+    with sim.device(time=False, **options):
+        return [w for w in launch().warnings if w.kind == "fault"]
+
+
+@sim.jit
+def stencil(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    left = tl.load(x + i - 1, mask=(i > 0) & (i < n), other=0.0)
+    tl.store(out + i, left + tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@sim.jit
+def chain(out, BACK: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    before = tl.load(out + i - BACK, mask=i >= BACK, other=0.0)
+    tl.store(out + i, before + 1.0)
+
+
+@sim.jit
+def next_block(out, STEP: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + STEP + i, tl.load(out + i) + 1.0)
+
+
+@sim.jit
+def sum_then_load(total, out, x, LOADS: tl.constexpr, B: tl.constexpr):
+    p = tl.program_id(0)
+    tl.atomic_add(total, tl.sum(tl.load(x + p * B + tl.arange(0, B)), axis=0))
+    if LOADS:
+        tl.store(out + p, tl.load(total))
+
+
+@sim.jit
+def last_of_all(total, out, x, LAST: tl.constexpr):
+    p = tl.program_id(0)
+    tl.atomic_add(total, tl.load(x + p))
+    if p == LAST:
+        tl.store(out, tl.load(total))
+
+
+@sim.jit
+def last_block_sum(x, part, count, out, EARLY: tl.constexpr, B: tl.constexpr, P: tl.constexpr):
+    p = tl.program_id(0)
+    s = tl.sum(tl.load(x + p * B + tl.arange(0, B)), axis=0)
+    if EARLY:
+        t = tl.atomic_add(count, 1)
+        tl.store(part + p, s)
+    else:
+        tl.store(part + p, s)
+        t = tl.atomic_add(count, 1)
+    if t == P - 1:
+        tl.store(out, tl.sum(tl.load(part + tl.arange(0, P)), axis=0))
+
+
+@sim.jit
+def guarded(lock, out, EARLY: tl.constexpr):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    v = tl.load(out)
+    if EARLY:
+        tl.atomic_xchg(lock, 0)
+        tl.store(out, v + 1.0)
+    else:
+        tl.store(out, v + 1.0)
+        tl.atomic_xchg(lock, 0)
+
+
+@sim.jit
+def two_locks(locks, out, SAME: tl.constexpr):
+    """Each program takes the lock of its half; only one lock for all guards one element for all."""
+    p = tl.program_id(0)
+    lock = locks + (0 if SAME else p % 2)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(out, tl.load(out) + 1.0)
+    tl.atomic_xchg(lock, 0)
+
+
+@sim.jit
+def ticket(counter, out, STEP: tl.constexpr):
+    t = tl.atomic_add(counter, 1)
+    tl.store(out + tl.program_id(0) * STEP + tl.arange(0, 8), t.to(tl.float32))
+
+
+@sim.jit
+def flag_chain(flags, out, WAITS: tl.constexpr):
+    """Program p goes on from what p - 1 stored, once its flag says so."""
+    p = tl.program_id(0)
+    v = 0.0
+    if p > 0:
+        if WAITS:
+            while tl.load(flags + p - 1) == 0:
+                pass
+        v = tl.load(out + p - 1)
+    tl.store(out + p, v + 1.0)
+    tl.atomic_xchg(flags + p, 1)
+
+
+@sim.jit
+def scatter(out, table, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + tl.load(table + i, mask=i < n), i, mask=i < n)
+
+
+@sim.jit
+def stored_and_added(out, STORES: tl.constexpr):
+    if STORES and tl.program_id(0) == 0:
+        tl.store(out, 0.0)
+    tl.atomic_add(out, 1.0)
+
+
+def floats(n: int) -> np.ndarray:
+    return np.arange(n, dtype=np.float32)
+
+
+def ints(n: int) -> np.ndarray:
+    return np.zeros(n, np.int32)
+
+
+def views(shift: int) -> tuple[np.ndarray, np.ndarray]:
+    whole = floats(200)
+    return whole[:64], whole[shift : 64 + shift]
+
+
+class Pair(NamedTuple):
+    """says: what the message of the wrong one must contain."""
+
+    wrong: Callable[[], Any]
+    right: Callable[[], Any]
+    says: str
+
+
+def _stencil(shift: int, apart: bool = False) -> Any:
+    x, out = views(shift)
+    return stencil[(4,)](x, out.copy() if apart else out, 64, B=16)
+
+
+PAIRS = {
+    "stencil in place": Pair(
+        lambda: _stencil(0),
+        lambda: _stencil(0, apart=True),
+        "program 0 stores to element 15 of 'x' (which shares memory with 'out') and program 1 loads it",
+    ),
+    "overlapping views": Pair(
+        lambda: _stencil(20),
+        lambda: _stencil(64),
+        "program 0 stores to element 20 of 'x' (which shares memory with 'out') and program 1 loads it",
+    ),
+    "chain": Pair(
+        lambda: chain[(4,)](floats(32), BACK=1, B=8),
+        lambda: chain[(4,)](floats(32), BACK=0, B=8),
+        "program 0 stores to element 7 of 'out' and program 1 loads it",
+    ),
+    "next block": Pair(
+        lambda: next_block[(4,)](floats(80), STEP=8, B=8),
+        lambda: next_block[(4,)](floats(80), STEP=32, B=8),
+        "program 0 stores to element 8 of 'out' and program 1 loads it",
+    ),
+    "load of an atomic sum": Pair(
+        lambda: sum_then_load[(4,)](floats(1), floats(4), floats(32), LOADS=True, B=8),
+        lambda: sum_then_load[(4,)](floats(1), floats(4), floats(32), LOADS=False, B=8),
+        "program 0 loads element 0 of 'total' and program 1 updates (atomic_add) it",
+    ),
+    "load by the last program": Pair(
+        lambda: last_of_all[(4,)](floats(1), floats(1), floats(4), LAST=3),
+        lambda: last_of_all[(4,)](floats(1), floats(1), floats(4), LAST=4),
+        "program 0 updates (atomic_add) element 0 of 'total' and program 3 loads it",
+    ),
+    "counts before it stores": Pair(
+        lambda: last_block_sum[(4,)](floats(32), floats(4), ints(1), floats(1), EARLY=True, B=8, P=4),
+        lambda: last_block_sum[(4,)](floats(32), floats(4), ints(1), floats(1), EARLY=False, B=8, P=4),
+        "program 0 stores to element 0 of 'part' and program 3 loads it",
+    ),
+    "lock given back too early": Pair(
+        lambda: guarded[(4,)](ints(1), floats(1), EARLY=True),
+        lambda: guarded[(4,)](ints(1), floats(1), EARLY=False),
+        "program 0 stores to element 0 of 'out' and program 1 loads it",
+    ),
+    "another lock": Pair(
+        lambda: two_locks[(4,)](ints(2), floats(1), SAME=False),
+        lambda: two_locks[(4,)](ints(2), floats(1), SAME=True),
+        "program 0 stores to element 0 of 'out' and program 1 loads it",
+    ),
+    "ticket and overlap": Pair(
+        lambda: ticket[(4,)](ints(1), floats(40), STEP=7),
+        lambda: ticket[(4,)](ints(1), floats(40), STEP=8),
+        "programs 0 and 1 both store to element 7 of 'out'",
+    ),
+    "no wait for the flag": Pair(
+        lambda: flag_chain[(4,)](ints(4), floats(4), WAITS=False),
+        lambda: flag_chain[(4,)](ints(4), floats(4), WAITS=True),
+        "program 0 stores to element 0 of 'out' and program 1 loads it",
+    ),
+    "store beside additions": Pair(
+        lambda: stored_and_added[(3,)](floats(1), STORES=True),
+        lambda: stored_and_added[(3,)](floats(1), STORES=False),
+        "program 0 stores to element 0 of 'out' and program 1 updates (atomic_add) it",
+    ),
+}
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_fault_is_told_and_its_twin_is_silent(name: str, check: bool) -> None:
+    pair = PAIRS[name]
+    found = faults(pair.wrong, check=check)
+    assert any(pair.says in w for w in found), found
+    assert all(w.place and len(w.programs) == 2 for w in found)
+    assert not faults(pair.right, check=check)
+
+
+def test_a_message_names_both_lines() -> None:
+    first = guarded.source.first_line
+    found = faults(PAIRS["lock given back too early"].wrong)
+    assert any(f"lines {first + 7} and {first + 4}" in w for w in found)
+
+
+@pytest.mark.parametrize("programs", [3, 600])
+def test_scatters_of_any_size_are_looked_at(programs: int) -> None:
+    """Beyond what is noted every store is looked up at once; the first and the last program meet."""
+    block = 4096
+    table = np.arange(programs * block, dtype=np.int32)
+    assert not faults(lambda: scatter[(programs,)](ints(len(table)), table, len(table), B=block))
+    table[-1] = 5
+    (found,) = faults(lambda: scatter[(programs,)](ints(len(table)), table, len(table), B=block))
+    assert f"programs 0 and {programs - 1} both store to element 5 of 'out'" in found

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
+from ..checks.dear import DearChecks
 from ..checks.masked import MaskedLanes
 from ..checks.races import ProgramRaces
-from ..checks.undefined.watch import UndefinedElements
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
@@ -57,7 +57,7 @@ class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
-    undefined: that of the program, if which elements are defined is looked at. quiet: nothing is printed.
+    dear: those on request, which the parts of a program share and others ask what they found. quiet: nothing is printed.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class NumpyBackend(Backend):
         numerics: vector.Numerics,
         waiting: frozenset[int] = frozenset(),
         checks: Checks = NONE_ASKED,
-        undefined: UndefinedElements | None = None,
+        dear: DearChecks | None = None,
         quiet: bool = False,
     ) -> None:
         self.quiet = quiet
         self.checks = checks
-        self.undefined = undefined
+        self.dear = dear
         self.waiting = waiting
         self.adds = WaitingAdds()
         self.numerics = numerics
@@ -82,6 +82,7 @@ class NumpyBackend(Backend):
             ProgramRaces(program, grid[0] * grid[1] * grid[2]),
             MaskedLanes(),
         )
+        self.shown = (*self.watchers, *(dear.watchers if dear is not None else ()))
         self.known: Known | None = None
         self.printed: dict[int, int] = {}
 
@@ -93,7 +94,7 @@ class NumpyBackend(Backend):
         self.adds.make(self.interpreter.active)
 
     def synced(self, op: Op, event: Any) -> None:
-        for watcher in self.watchers:
+        for watcher in self.shown:
             watcher.synced(op, event, self.interpreter.programs)
 
     # -- elements ----------------------------------------------------------------------------------------------------
@@ -128,8 +129,8 @@ class NumpyBackend(Backend):
         return np.atleast_1d(np.asarray(x)).astype(v.dtype.host_dtype)  # type: ignore[union-attr]
 
     def defined(self, op: Op, args: list[Any]) -> Any:
-        assert self.undefined is not None
-        return self.undefined.evaluate(self.interpreter, op, args)
+        assert self.dear is not None
+        return self.dear.undefined.evaluate(self.interpreter, op, args)
 
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
@@ -298,9 +299,9 @@ class NumpyBackend(Backend):
         access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
         if self.known is not interpreter.known:
             self.known = interpreter.known
-            for watcher in self.watchers:
+            for watcher in self.shown:
                 watcher.tensors(self.known.given)
-        for watcher in self.watchers:
+        for watcher in self.shown:
             watcher.access(access)
 
     def found(self) -> tuple[Message, ...]:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks.asked import NONE_ASKED, Checks
-from ..checks.dead_moves import dead_moves
-from ..checks.undefined.watch import UndefinedElements
+from ..checks.dear import DearChecks
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, program_order
@@ -43,11 +42,11 @@ def run_values(
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
 
-    undefined = UndefinedElements(program) if checks.check else None
+    dear = DearChecks(program) if checks.check else None
 
     def interpreter(part: Program) -> Interpreter:
-        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, undefined)
-        return Interpreter(part if undefined is None else undefined.of(part), grid, backend, step_limit)
+        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, dear)
+        return Interpreter(part if dear is None else dear.undefined.of(part), grid, backend, step_limit)
 
     interpreters = Interpreters(program, apart, interpreter)
     order = program_order(program, total, seed)
@@ -55,6 +54,4 @@ def run_values(
         interpreters.run(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
-    if undefined is None:
-        return interpreters.found()
-    return (*interpreters.found(), *undefined.found(), *dead_moves(program))
+    return (*interpreters.found(), *(dear.found() if dear is not None else ()))

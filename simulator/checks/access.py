@@ -64,8 +64,19 @@ class Watcher:
     def access(self, a: Access) -> None:
         """An access of programs."""
 
-    def synced(self, op: Op, event: Any, programs: np.ndarray) -> None:
-        """A flag or a barrier between cores is passed; event: its number, or one for each program."""
+    @property
+    def crossing(self) -> frozenset[int]:
+        """Operations (by id) of one core that use a tile of the other one: `handed_over` is to be told of them."""
+        return frozenset()
+
+    def handed_over(self, op: Op, programs: np.ndarray, part: str) -> None:
+        """A core goes on with a tile of the other one; part: as of `synced`."""
+
+    def synced(self, op: Op, event: Any, programs: np.ndarray, part: str) -> None:
+        """A flag or a barrier between cores is passed; event: its number, or one for each program.
+
+        part: "cube" or "vector" if the parts of the two cores are interpreted side by side, else "".
+        """
 
     def found(self) -> tuple[Message, ...]:
         """What is to be said of the launch, once it is over."""

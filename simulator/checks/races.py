@@ -90,7 +90,7 @@ class ProgramRaces(Watcher):
             return
         self.clocks = Clocks(self.programs, self.barrier)
 
-    def synced(self, op: Op, event: Any, programs: np.ndarray) -> None:
+    def synced(self, op: Op, event: Any, programs: np.ndarray, part: str) -> None:
         if self.clocks is not None and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
             self.clocks.barrier(np.unique(programs))
 

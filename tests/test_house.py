@@ -20,7 +20,7 @@ MOST_LINES_OF_README = 200
 ORDERS = {
     "": (("_names",), ("simulator",), ("kernels",), ("tiling",), ("reports",)),
     "simulator": (
-        ("errors", "gc_paused", "progress"),
+        ("errors", "gc_paused", "messages", "progress"),
         ("precision",),
         ("products", "units"),
         ("record",),

@@ -118,6 +118,44 @@ input_option = click.option(
 )
 
 
+check_option = click.option(
+    "--check",
+    is_flag=True,
+    help="Make every check of accesses, also those that cost time: at most three times that of the values.",
+)
+strict_option = click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit status 1 where a fault is found: what is wrong or undefined on the device.",
+)
+masked_option = click.option(
+    "--masked",
+    type=click.Choice(("zero", "poison")),
+    default="zero",
+    show_default=True,
+    help="What masked-out lanes of a load without other hold; poison is NaN, of integers the smallest.",
+)
+outside_option = click.option(
+    "--out-of-bounds",
+    type=click.Choice(("error", "warn")),
+    default="error",
+    show_default=True,
+    help="What an access outside of its tensor is: an error, or a fault that is told while the launch goes on.",
+)
+
+
+def checks_asked(asked: Any) -> dict[str, Any]:
+    """Options of the device for what is to be checked."""
+    return {"check": asked.check, "masked": asked.masked, "out_of_bounds": asked.out_of_bounds}
+
+
+def check_checked(asked: Any) -> None:
+    """What looks at values needs them."""
+    given = {"--check": asked.check, "--masked poison": asked.masked != "zero"}
+    for flag in (flag for flag, given in given.items() if given and asked.no_values):
+        raise click.UsageError(f"{flag} is about values, which --no-values leaves out")
+
+
 def at_most_one(given: Mapping[str, Any], rule: str, ctx: click.Context | None = None) -> list[str]:
     """The flags that have a value; wrong usage if several do. rule: what is said of them, "are tables of their own"."""
     flags = [flag for flag, value in given.items() if value]

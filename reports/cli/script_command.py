@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,20 @@ from .options import (
     TRITON_ASCEND,
     AssignmentCommand,
     AssignmentOption,
+    check_checked,
+    check_option,
     check_timed,
+    checks_asked,
     chosen_option,
     compiler_option,
     device_options,
     json_option,
     l2_option,
+    masked_option,
+    outside_option,
     product_option,
     set_option,
+    strict_option,
     version_option,
 )
 
@@ -31,21 +38,35 @@ if TYPE_CHECKING:
     from ...simulator.triton_shim.scripts.script import ScriptOutcome
 
 TIMELINE = 20_000  # instructions kept where a record is to be saved
+FAILED = 1  # exit status of a run with faults, where that was asked for
+Show = Callable[[SimpleNamespace, "Collector", "ScriptOutcome"], None]
 
 
-@click.command(
-    cls=AssignmentCommand,
-    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
-)
-@click.argument("script")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module.")
-@product_option
-@compiler_option
-@version_option
-@l2_option
-@set_option
-@chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Precision mode of the Cube.")
+def of_scripts(command: Any) -> click.Command:
+    """The script, its arguments and the device: what every command that runs one takes."""
+    options = (
+        click.argument("script"),
+        click.argument("arguments", nargs=-1, type=click.UNPROCESSED),
+        click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module."),
+        product_option,
+        compiler_option,
+        version_option,
+        l2_option,
+        set_option,
+        chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Precision mode of the Cube."),
+        outside_option,
+        click.option("--cuda", is_flag=True, help='The torch device "cuda" means the simulated device, too.'),
+        json_option,
+        click.pass_context,
+    )
+    for option in reversed(options):
+        command = option(command)
+    settings = {"allow_interspersed_args": False, "ignore_unknown_options": False}
+    made: click.Command = click.command(cls=AssignmentCommand, context_settings=settings)(command)
+    return made
+
+
+@of_scripts
 @click.option("--no-values", is_flag=True, help="Time only: kernels write nothing.")
 @click.option("--no-time", is_flag=True, help="Values only.")
 @click.option("--save", metavar="F", help="Keep the launch that took longest as a record.")
@@ -55,15 +76,21 @@ TIMELINE = 20_000  # instructions kept where a record is to be saved
     is_flag=True,
     help="Time each launch again with one limit lifted and one knob changed at a time.",
 )
-@click.option("--cuda", is_flag=True, help='The torch device "cuda" means the simulated device, too.')
-@json_option
-@click.pass_context
+@check_option
+@masked_option
+@strict_option
 def script_command(ctx: click.Context, /, **options: Any) -> None:
     """Run a Triton script as it is and show what its launches took."""
     asked = SimpleNamespace(**options)
     check_timed(ctx, asked)
-    made = device_options(asked, TRITON_ASCEND)
+    check_checked(asked)
     _check_targets(asked)
+    run_and_tell(asked, _show)
+
+
+def run_and_tell(asked: SimpleNamespace, show: Show) -> None:
+    """Run the script, `show` what its launches gave, also where it failed, and exit with its status."""
+    made = device_options(asked, TRITON_ASCEND) | checks_asked(asked)
     from ...simulator.triton_shim.scripts.collecting import Collector
 
     found, process = Collector(), os.getpid()
@@ -71,10 +98,12 @@ def script_command(ctx: click.Context, /, **options: Any) -> None:
         outcome = _run(asked, found, made)
     except BaseException as e:
         if os.getpid() == process and (found.count or asked.as_json):  # what was found out until then
-            _show(asked, found, _failure(e))
+            show(asked, found, _failure(e))
         raise
+    if asked.strict and found.faulty:
+        outcome = replace(outcome, status=outcome.status or FAILED)
     if os.getpid() == process:  # a process that the script forked leaves the report to the first one
-        _show(asked, found, outcome)
+        show(asked, found, outcome)
     sys.exit(outcome.status)
 
 
@@ -99,7 +128,7 @@ def _check_targets(asked: SimpleNamespace) -> None:
         make_folder(asked.out)
 
 
-def _run(asked: SimpleNamespace, found: Collector, made: dict[str, str]) -> ScriptOutcome:
+def _run(asked: SimpleNamespace, found: Collector, made: dict[str, Any]) -> ScriptOutcome:
     from ...simulator.device import device_everywhere
     from ...simulator.record.files import picked
     from ...simulator.triton_shim.scripts.child_processes import with_children

@@ -19,10 +19,11 @@ from ...simulator.record.run import INTERVAL_PERCENT, SHARED, Buffer, Launch, Ru
 from . import facts
 from .authors import compiler
 from .launch_figures import holes_bytes
+from .warned import message_json
 
 
-def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The run as plain data. record: the file that holds it, if it is saved. warnings: more than the run's own."""
+def run_json(run: Run, record: str | None = None) -> dict[str, Any]:
+    """The run as plain data. record: the file that holds it, if it is saved."""
     timed, bound = facts.timed(run), facts.binding(run)
     data = {
         "op": run.op or run.name,
@@ -52,7 +53,7 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
             {**picked(x, "file line source cycles"), "busy_cycles": x.busy} for x in facts.dear_lines(run)
         ],
         "errors": {name: e.to_dict() for name, e in run.errors.items()},
-        "warnings": list(dict.fromkeys((*warnings, *run.warnings))),
+        "warnings": [message_json(m) for m in run.warnings],
         "notes": list(run.notes),
         "record": record,
     }

@@ -47,6 +47,9 @@ def repeat_command(run: Run) -> str | None:
         "--distribution": _unusual("distribution", run.options.get("distribution")),
         "--no-values": not _valued(run),
         "--no-time": not facts.timed(run) and run.time_seconds is None,
+        "--check": run.options.get("check") is True,
+        "--masked": run.options.get("masked"),
+        "--out-of-bounds": run.options.get("out_of_bounds"),
     }
     return " ".join(["ascendtile", *_command(run.op, _inputs(run), found)])
 

@@ -8,12 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ...simulator.messages import Message
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.places import ErrorPlaces
 from ...simulator.record.run import Launch, Run
 from ..facts import texts
 from ..facts.charts import named, populated, power, spread
 from ..facts.timelines import NOTHING, told_part, told_text
+from ..facts.warned import TITLES, by_kind
 from . import run_summary
 from .launch_charts import buffers, rooflines
 from .pipes_chart import bounds_ladder, pipe_table
@@ -79,6 +81,7 @@ def against_magnitude(name: str, places: ErrorPlaces | None) -> Markup:
     return frame.svg(f"Error of {texts.clean(name, 40)} against the magnitude of the result", *parts)
 
 
+MOST_LISTED = 40  # messages of a kind
 MOST_LAUNCHES = 6  # that have pictures of their own, the dearest first
 
 
@@ -88,7 +91,8 @@ def dearest(run: Run) -> list[Launch]:
 
 
 def run_page(run: Run) -> Page:
-    """Sections without facts are left out."""
+    """Sections without facts are left out; what a run is warned of comes first where it has faults."""
+    warned = Section("warnings", "Warnings", warnings(run))
     data: dict[str, Any] = {}
     dear = dearest(run)
     timed = [
@@ -102,7 +106,7 @@ def run_page(run: Run) -> Page:
     rest = [
         Section("errors", "Errors", error_panel(run)),
         Section("trust", "What the time rests on", provenance(run) if run.launches else Markup("")),
-        Section("warnings", "Warnings", warnings(run)),
+        *([] if run.faults else [warned]),
         Section("repeat", "Repeat this run", repeating(run)),
     ]
     return Page(
@@ -110,7 +114,7 @@ def run_page(run: Run) -> Page:
         subtitle=run_summary.device(run),
         summary=run_summary.sentences(run),
         facts=run_summary.key_figures(run),
-        sections=[s for s in (*timed, *rest) if s.body.strip()],
+        sections=[s for s in (*([warned] if run.faults else []), *timed, *rest) if s.body.strip()],
         data=data,
         scripts=("timeline.js",) if data else (),
     )
@@ -159,8 +163,14 @@ def _finite(x: float) -> float:
 
 
 def warnings(run: Run) -> Markup:
-    """What to look at, as a list."""
-    items = Markup("").join(Markup("<li>{}</li>").format(texts.clean(w, 1200)) for w in run.warnings[:40])
-    more = len(run.warnings) - 40
+    """What to look at: a list for each kind, faults first."""
+    return Markup("").join(_listed(kind, found) for kind, found in by_kind(run.warnings).items())
+
+
+def _listed(kind: str, found: list[Message]) -> Markup:
+    items = Markup("").join(Markup("<li>{}</li>").format(texts.clean(w, 1200)) for w in found[:MOST_LISTED])
+    more = len(found) - MOST_LISTED
     tail = Markup("<li>and {} more</li>").format(more) if more > 0 else Markup("")
-    return Markup('<ul class="plain warnings">{}{}</ul>').format(items, tail) if items else Markup("")
+    title = f"{TITLES[kind][:1].upper()}{TITLES[kind][1:]}"
+    text = '<div class="kind-{}"><h3>{}</h3><ul class="plain">{}{}</ul></div>'
+    return Markup(text).format(kind, title, items, tail)

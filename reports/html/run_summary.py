@@ -12,6 +12,7 @@ from ..facts.authors import code_text
 from ..facts.intervals import interval_text
 from ..facts.l2_text import l2_text
 from ..facts.repeat_command import options_text, repeat_command
+from ..facts.warned import faults_text
 from .writing import render
 
 MENTIONED = 0.01
@@ -63,7 +64,12 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
 
 def sentences(run: Run) -> list[str]:
     """What a reader should know first."""
-    return [*_time(run), *_l2(run), *_held(run), *_fit(run), *_wrong(run)]
+    return [*_faults(run), *_time(run), *_l2(run), *_held(run), *_fit(run), *_wrong(run)]
+
+
+def _faults(run: Run) -> list[str]:
+    text = faults_text(run)
+    return [f"The run has {text}."] if text else []
 
 
 def _time(run: Run) -> list[str]:

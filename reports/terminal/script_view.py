@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ...simulator.messages import FAULT
 from ...simulator.record.files import picked
 from ...simulator.record.run import Run
 from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
 from ..facts import facts, json_view, texts
 from ..facts.authors import compiler, script_text
 from ..facts.texts import clean
+from ..facts.warned import message_json
 from . import sections
 
 if TYPE_CHECKING:
@@ -43,12 +45,41 @@ def script_page(script: str, found: Collector) -> RenderableType:
     more = [Text(f"  and {len(rest)} more rows, {spent} us", style="dim")]
     code = script_text(g.dearest for g in groups)
     made = [sections.fact("code", code)] if code else []
-    return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found))
+    wrong = [part for g in found.faulty for part in _faults(g)]
+    return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found), *wrong)
+
+
+def check_page(script: str, found: Collector) -> RenderableType:
+    """The faults of the launches, row by row, and how many there are."""
+    dearest = found.dearest
+    title = Text(f"checked {clean(script, 50)}", style="bold")
+    title.append(f" on {facts.product_name(dearest)}" if dearest else "", style="not bold")
+    wrong = [part for g in found.faulty for part in _faults(g)]
+    return Group(title, *wrong, *([Text()] if wrong else []), Text(_verdict(found), style="bold"))
+
+
+def _verdict(found: Collector) -> str:
+    if not found.count:
+        return NOTHING
+    n = sum(len(g.faults) for g in found.faulty)
+    many = "no faults" if not n else "1 fault" if n == 1 else f"{n} faults"
+    return f"{many} in {_many(found)}"
+
+
+def _faults(group: LaunchGroup) -> sections.Block:
+    """Those of one row: which launches they are of, then place and text of each."""
+    grid = f" grid {grid_text(group.grid)}" if group.grid else ""
+    launches = f"{texts.count(group.count)} launch{'es' * (group.count > 1)}"
+    every = [
+        m if n == group.count else f"{m} (in {texts.count(n)} of the launches)"
+        for m, n in group.faults.items()
+    ]
+    title = f"faults of {clean(group.kernel, 40)}{grid}, {launches}"
+    return sections.remarked(title, "fault", every, sections.STYLES[FAULT])
 
 
 def _sums(found: Collector) -> list[RenderableType]:
-    kernels = len({g.kernel for g in found.groups.values()})
-    many = f"{texts.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
+    many = _many(found)
     if not found.timed:
         return [Text(f"{many}; time was not asked for"), *_processes(found)]
     took = f"{texts.micros(found.time_us)} us ({texts.count(found.cycles)} cycles)"
@@ -57,6 +88,12 @@ def _sums(found: Collector) -> list[RenderableType]:
         Text("host code and torch take no simulated time", style="dim"),
         *_processes(found),
     ]
+
+
+def _many(found: Collector) -> str:
+    """ "3 launches of 1 kernel"."""
+    kernels = len({g.kernel for g in found.groups.values()})
+    return f"{texts.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
 
 
 def _processes(found: Collector) -> list[RenderableType]:
@@ -106,7 +143,8 @@ def script_json(script: str, outcome: ScriptOutcome, found: Collector, record: s
     """All of it as plain data; `dearest` is the launch that took longest, as `run_json` has it.
 
     error: what ended the script early, else None; the launches are those before it. processes: how many that the script
-    started have launches among them.
+    started have launches among them. faults: of all launches, each once for a row of `kernels`, with the number of its
+    launches that have it.
     """
     dearest, timed = found.dearest, found.timed
     return {
@@ -118,6 +156,11 @@ def script_json(script: str, outcome: ScriptOutcome, found: Collector, record: s
         "time_us": found.time_us if timed else None,
         "cycles": found.cycles if timed else None,
         "kernels": [_row(g) for g in found.by_time],
+        "faults": [
+            {"kernel": g.kernel, "grid": list(g.grid) if g.grid else None, "launches": n, **message_json(m)}
+            for g in found.faulty
+            for m, n in g.faults.items()
+        ],
         "dearest": json_view.run_json(dearest, record) if dearest else None,
     }
 
@@ -137,5 +180,5 @@ def _row(group: LaunchGroup) -> dict[str, Any]:
         "cycles": group.cycles if run.launches else None,
         "bound": bound.name if bound else None,
         "buffer_shares": buffer_shares(run),
-        "warnings": list(run.warnings),
+        "warnings": [message_json(m) for m in run.warnings],
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -15,6 +15,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ...simulator.messages import FAULT, NOTE, TIME
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
@@ -33,6 +34,7 @@ from ..facts.launch_figures import (
 )
 from ..facts.repeat_command import options_text
 from ..facts.texts import Bar, clean
+from ..facts.warned import TITLES, by_kind, faults_text
 from .console import PAGE_WIDTH
 
 Block = list[RenderableType]
@@ -72,6 +74,8 @@ def heading(run: Run) -> Block:
         rows.append(fact("code", code))
     if any("M" in name.split(".") for name in run.pipes):
         rows.append(fact("cube", f"cubeMathType {run.cube_math_type}"))
+    if wrong := faults_text(run):
+        rows.append(fact("faults", wrong.partition(": ")[0] + ", see below", style=STYLES[FAULT]))
     return rows
 
 
@@ -289,14 +293,28 @@ def lines(run: Run) -> Block:
 
 
 def remarks(run: Run) -> Block:
-    """Warnings and notes, wrapped."""
+    """Warnings by their kind, the most serious first, and notes."""
     out: Block = []
-    for title, found, style in (("warnings", run.warnings, "yellow"), ("notes", run.notes, "dim")):
-        if found:
-            out += [Text(), Text(title, style="bold")]
-            out += [_hanging(text, style) for text in found[:MOST_REMARKS]]
-            out += _more(len(found) - MOST_REMARKS, title)
-    return out
+    for kind, found in by_kind(run.warnings).items():
+        out += remarked(TITLES[kind], kind, found, STYLES[kind])
+    return [*out, *remarked("notes", "note", run.notes, "dim")]
+
+
+STYLES = {FAULT: "bold red", TIME: "yellow", NOTE: ""}  # of the kinds of messages
+
+
+def remarked(title: str, what: str, found: Sequence[str], style: str) -> Block:
+    """Texts under a title, wrapped; what: one of them, for the number of those that are left out."""
+    if not found:
+        return []
+    hidden = len(found) - MOST_REMARKS
+    shown = [_hanging(text, style) for text in found[:MOST_REMARKS]]
+    return [
+        Text(),
+        Text(title, style=style if style != "dim" else "bold"),
+        *shown,
+        *_more(hidden, f"{what}{'s' * (hidden > 1)}"),
+    ]
 
 
 def opening(record: str | None) -> Block:

@@ -29,7 +29,7 @@ BEHIND: dict[str, tuple[str, ...]] = {
     "triton.language.math": (f"{LANGUAGE}.math", LANGUAGE, *MATHS),
     "triton.language.random": (f"{LANGUAGE}.random", LANGUAGE),
     "triton.language.standard": (LANGUAGE,),
-    "triton.tools.tensor_descriptor": ("ascendtile.simulator.tensor_descriptor",),
+    "triton.tools.tensor_descriptor": ("ascendtile.simulator.triton_shim.tensor_descriptor",),
 }
 # Modules with the names of `own_names` alone, or with none.
 BARE = """

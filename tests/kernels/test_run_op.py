@@ -336,6 +336,13 @@ def test_a_knob_that_is_used_otherwise_than_asked_is_named():
     assert any("rows=7 was asked for, rows=1 is used" in w for w in result.run.warnings)
 
 
+def test_a_run_without_time_keeps_its_warnings():
+    result = run_op("rms_norm_grad", "tiny", tiling={"rows": 7}, time=False)
+    assert result.run.launches == ()
+    assert any("rows=7 was asked for" in w for w in result.warnings)
+    assert result.run.warnings == result.warnings
+
+
 def test_a_size_of_zero_is_refused():
     with pytest.raises(sim.UsageError, match="size 'rows' is 0: a case needs at least one element"):
         run_op("rms_norm", {"rows": 0, "cols": 5})

@@ -7,6 +7,7 @@ import json
 from hypothesis import given
 
 from ascendtile.reports.facts.json_view import run_json
+from ascendtile.simulator.messages import fault
 
 from ..support.sample_runs import hostile_runs, launch, run
 
@@ -53,7 +54,14 @@ def test_every_key_of_a_whole_run():
     assert data["pipes"]["AIV.V"] == vector
     loading = data["pipes"]["AIV.MTE2"]
     assert (loading["waits"], loading["of_busy"]) == ({"data": 0.0}, {"bandwidth": 30000.0})
-    assert data["warnings"] == ["tile.py:12: a discrete access"]
+    told = {
+        "text": "tile.py:12: a discrete access",
+        "kind": "time",
+        "file": "tile.py",
+        "line": 12,
+        "programs": [],
+    }
+    assert data["warnings"] == [told]
     assert data["notes"] == ["exp on fp16: costed as exp on fp32"]
     assert data["options"]["limits"] == [1, "Infinity"]
 
@@ -84,9 +92,13 @@ def test_what_was_not_asked_for_is_null_or_empty():
     assert [data[n] for n in ("bounds", "pipes", "buffers", "errors")] == [{}] * 4
 
 
-def test_warnings_from_outside_come_first_and_once():
-    own = launch().warnings[0]
-    assert run_json(run(), None, ("other", own))["warnings"] == ["other", own]
+def test_warnings_of_launches_and_of_their_values_come_once_with_kind_place_and_programs():
+    own, wrong = launch().warnings[0], fault("stored twice", "a:b.py:7", (0, 3))
+    found = run_json(run(value_warnings=(wrong, own, "plain")))["warnings"]
+    assert [m["text"] for m in found] == [own, wrong, "plain"]
+    assert [m["kind"] for m in found] == ["time", "fault", "note"]
+    assert [(m["file"], m["line"]) for m in found] == [("tile.py", 12), ("a:b.py", 7), (None, None)]
+    assert found[1]["programs"] == [0, 3]
 
 
 def test_lines_of_several_launches_are_one():

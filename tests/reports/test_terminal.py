@@ -59,7 +59,7 @@ the lines that cost most
   25 %     15,000 cycles  tile.py:12
         x = tl.load(x_ptr + cols)
 
-warnings
+what costs time
 - tile.py:12: a discrete access
 
 notes

@@ -9,7 +9,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.tensor_descriptor import TensorDescriptor
+from ascendtile.simulator.triton_shim.tensor_descriptor import TensorDescriptor
 
 
 @sim.jit

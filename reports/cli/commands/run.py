@@ -6,6 +6,7 @@ A path to a Python file instead of an operator (or `-m module`) runs a script: `
 from __future__ import annotations
 
 import os
+import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,11 @@ from ..options import (
     ASCENDC,
     AssignmentCommand,
     assignments,
+    check_checked,
     check_inputs,
+    check_option,
     check_timed,
+    checks_asked,
     chosen_option,
     compiler_option,
     device_options,
@@ -24,11 +28,14 @@ from ..options import (
     input_option,
     json_option,
     l2_option,
+    masked_option,
     numerics_option,
+    outside_option,
     product_option,
     read_sizes,
     seed_option,
     set_option,
+    strict_option,
     version_option,
 )
 from ..script_command import first_argument, is_script, script_command
@@ -103,6 +110,10 @@ def _check_no_record(argument: str | None) -> None:
     metavar="N",
     help="Also run in N drawn orders of the programs: how far the undefined order of atomics moves the outputs.",
 )
+@check_option
+@masked_option
+@outside_option
+@strict_option
 @click.option("--save", metavar="F", help="Keep the run as a record for `ascendtile report`.")
 @json_option
 @click.pass_context
@@ -115,23 +126,26 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     A Python file is run with the simulator in Triton's place; `ascendtile run x.py --help` is the script's help, options
     for ascendtile stand before it: ascendtile run [--product P] [--compiler C] [--set NAME=VALUE...] [--cube-math-type M]
-    [--no-values | --no-time] [--explain] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE
-    for a module.
+    [--no-values | --no-time] [--explain] [--check] [--masked M] [--out-of-bounds O] [--strict] [--save F] [--out DIR]
+    [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module. `ascendtile check SCRIPT.py` lists its faults.
     """
     asked = SimpleNamespace(**options)
     _check(ctx, asked)
     from ....simulator.device import device
 
-    with device(numerics=asked.numerics, **device_options(asked, ASCENDC)):
+    with device(numerics=asked.numerics, **device_options(asked, ASCENDC), **checks_asked(asked)):
         result = _run(asked)
         if asked.save:
             result.run.save(asked.save)
         _show(asked, result, _spread(asked))
+    if asked.strict and result.run.faults:
+        sys.exit(1)
 
 
 def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
     """Refuse what contradicts itself, and a record that could not be written, before anything is computed."""
     check_timed(ctx, asked)
+    check_checked(asked)
     if asked.no_values and asked.atomic_seeds:
         raise click.UsageError("--atomic-seeds compares values, which --no-values leaves out", ctx)
     check_inputs(ctx, asked, "run on")
@@ -175,18 +189,16 @@ def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
 
 
 def _show(asked: SimpleNamespace, result: OpResult, spread: dict[str, Spread]) -> None:
-    from ...terminal.console import note, show, show_json
+    from ...terminal.console import show, show_json
     from ...terminal.record_view import spread_json, spread_table
 
     if asked.as_json:
         from ...facts.json_view import run_json
 
-        show_json(run_json(result.run, asked.save, result.warnings) | spread_json(spread))
+        show_json(run_json(result.run, asked.save) | spread_json(spread))
         return
     from ...terminal.record_view import run_report
 
-    for warning in () if result.run.launches else result.warnings:  # with launches the page has them
-        note(f"warning: {warning}")
     show(run_report(result.run, asked.save))
     if spread:
         show(spread_table(spread))

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...errors import AscendtileError
+from ...messages import Message
+from ...record.codec import decode_plain, encode_message
 from ...record.loading import load_run
 from ...record.run import Run
 from .collecting import Collector, key_of
@@ -35,7 +37,7 @@ PATIENCE = 3.0  # seconds before anything is said of processes that do not end
 class Ledger:
     """Writes the launches of one process into `folder`: a line each, and a record of the dearest one of each row.
 
-    A line is JSON: [number of the row, name of a record or null, time in us, cycles].
+    A line is JSON: [number of the row, name of a record or null, time in us, cycles, faults].
     """
 
     def __init__(self, folder: str) -> None:
@@ -53,7 +55,8 @@ class Ledger:
         key = self.found.tell(run)
         row = self.rows.setdefault(key, len(self.rows))
         record = self._record(run) if self.found.groups[key].dearest is run else None
-        self.file.write(json.dumps([row, record, run.time_us, run.cycles]).encode() + b"\n")
+        faults = [encode_message(m) for m in run.faults]
+        self.file.write(json.dumps([row, record, run.time_us, run.cycles, faults]).encode() + b"\n")
 
     def _record(self, run: Run) -> str:
         """The file's name of a record of `run`."""
@@ -169,10 +172,11 @@ def _read(path: Path, found: Collector) -> bool:
     for line in path.read_bytes().splitlines(keepends=True):
         if not line.endswith(b"\n"):
             return False
-        row, record, time_us, cycles = json.loads(line)
+        row, record, time_us, cycles, faults = json.loads(line)
         if record is not None:
             rows[row] = load_run(path.with_name(record))
-        found.add(key_of(rows[row]), rows[row], time_us, cycles)
+        told = decode_plain(faults, tuple[Message, ...], "faults")
+        found.add(key_of(rows[row]), rows[row], time_us, cycles, told)
     return True
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...messages import Message
 from ...record.run import Run
 
 MOST_GROUPS = 200
+MOST_FAULTS = 100  # of a group: they may differ in the element that they name
 
 
 @dataclass
 class LaunchGroup:
     """Launches of one kernel that are alike: who made the code, grid, compile-time values, kinds of arguments.
 
-    dearest: the one that took longest. various: whether unlike ones had to be put together.
+    dearest: the one that took longest. various: whether unlike ones had to be put together. faults: what is wrong or
+    undefined on the device, with the number of launches that it was found in.
     """
 
     kernel: str
@@ -24,10 +28,14 @@ class LaunchGroup:
     time_us: float = 0.0
     cycles: float = 0.0
     various: bool = False
+    faults: dict[Message, int] = field(default_factory=dict)
 
-    def add(self, run: Run, time_us: float, cycles: float) -> None:
+    def add(self, run: Run, time_us: float, cycles: float, faults: Iterable[Message]) -> None:
         """One launch more; `run` is it, or one like it that took at least as long."""
         self.count += 1
+        for fault in faults:
+            if fault in self.faults or len(self.faults) < MOST_FAULTS:
+                self.faults[fault] = self.faults.get(fault, 0) + 1
         self.time_us += time_us
         self.cycles += cycles
         if run.time_us > self.dearest.time_us:
@@ -49,23 +57,29 @@ class Collector:
 
     def tell(self, run: Run) -> Any:
         """Add a launch; gives the key of its row."""
-        return self.add(key_of(run), run, run.time_us, run.cycles)
+        return self.add(key_of(run), run, run.time_us, run.cycles, run.faults)
 
-    def add(self, key: Any, run: Run, time_us: float, cycles: float) -> Any:
-        """Add a launch that took `time_us` to the row `key`; `run` is it, or one like it that took at least as long."""
+    def add(self, key: Any, run: Run, time_us: float, cycles: float, faults: Iterable[Message]) -> Any:
+        """Add a launch that took `time_us` and has those `faults` to the row `key`; `run` is it, or one like it that took at
+        least as long."""
         self.tensors.update(_tensors_of(run))
         if key not in self.groups and len(self.groups) >= MOST_GROUPS:
             key = ("various", run.name)
         if key not in self.groups:
             grid = run.launches[0].grid if run.launches and key[0] != "various" else None
             self.groups[key] = LaunchGroup(run.name, grid, run, various=key[0] == "various")
-        self.groups[key].add(run, time_us, cycles)
+        self.groups[key].add(run, time_us, cycles, faults)
         return key
 
     @property
     def by_time(self) -> list[LaunchGroup]:
         """Groups, dearest first."""
         return sorted(self.groups.values(), key=lambda g: (-g.time_us, -g.count))
+
+    @property
+    def faulty(self) -> list[LaunchGroup]:
+        """Groups with faults, in the order in which they were launched first."""
+        return [g for g in self.groups.values() if g.faults]
 
     @property
     def dearest(self) -> Run | None:

@@ -8,12 +8,14 @@ import pickle
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from ascendtile.simulator import jit, shape
 from ascendtile.simulator import language as tl
 from ascendtile.simulator.errors import RefusedError
+from ascendtile.simulator.messages import fault, note
 from ascendtile.simulator.triton_shim.scripts import child_processes
 from ascendtile.simulator.triton_shim.scripts.child_processes import (
     FOLDER,
@@ -127,12 +129,18 @@ def test_a_launch_that_was_not_written_to_its_end_is_counted_as_lacking(tmp_path
     gatherer = Gatherer(None, str(tmp_path))
     for n in (64, 64, 128, 64):
         run = fill.time((1,), shape(n, "float32"), B=n)
+        run = replace(run, value_warnings=(fault(f"stored {n} times", "k.py:3", (0, n)), note("kept")))
         gatherer.tell(run)
         whole.tell(run)
     read_ledgers(str(tmp_path), found)
     assert (found.processes, found.unread_processes) == (1, 0)
     assert [(g.kernel, g.count, g.time_us) for g in found.by_time] == [
         (g.kernel, g.count, g.time_us) for g in whole.by_time
+    ]
+    told = [[(str(m), m.kind, m.place, m.programs, n) for m, n in g.faults.items()] for g in found.faulty]
+    assert told == [
+        [("k.py:3: stored 64 times", "fault", "k.py:3", (0, 64), 3)],
+        [("k.py:3: stored 128 times", "fault", "k.py:3", (0, 128), 1)],
     ]
     (file,) = tmp_path.glob(f"*{SUFFIX}")
     file.write_bytes(file.read_bytes()[:-3])

@@ -1,0 +1,40 @@
+"""`ascendtile check`: what is wrong or undefined on the device in the launches of a script."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..script_command import of_scripts, run_and_tell
+
+if TYPE_CHECKING:
+    from ....simulator.triton_shim.scripts.collecting import Collector
+    from ....simulator.triton_shim.scripts.script import ScriptOutcome
+
+AS_IT_IS = {"no_values": False, "no_time": False, "explain": False, "save": None, "out": None}
+
+
+@of_scripts
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Run a Triton script with every check and list its faults.
+
+    A fault is what is wrong or undefined on the device, whatever the values here: races, reads of what nobody wrote,
+    missing flags, addresses that overflow (simulator/README.md has the list). Options for ascendtile stand before SCRIPT.
+
+    Exit status: 0 no faults, 1 faults or a script that failed, 2 wrong usage or input.
+
+    Example: ascendtile check softmax.py --rows 64
+    """
+    run_and_tell(SimpleNamespace(**options, **AS_IT_IS, check=True, masked="zero", strict=True), _show)
+
+
+def _show(asked: SimpleNamespace, found: Collector, outcome: ScriptOutcome) -> None:
+    from ...terminal.console import show, show_json
+    from ...terminal.script_view import check_page, script_json
+
+    if asked.as_json:
+        show_json(script_json(asked.script, outcome, found, None))
+    else:
+        show(check_page(asked.script, found))

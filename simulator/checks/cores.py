@@ -39,11 +39,15 @@ class CoreRaces(Watcher):
 
     @functools.cached_property
     def uses(self) -> _Uses:
-        return _Uses(self.program)
+        known = self.program.for_checks
+        if "cores" not in known:
+            known["cores"] = _Uses(self.program)
+        uses: _Uses = known["cores"]
+        return uses
 
     @property
     def crossing(self) -> frozenset[int]:
-        return frozenset(self.uses.crossing)
+        return frozenset(self.uses.crossing) if self.by_hand else frozenset()
 
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)

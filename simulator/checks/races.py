@@ -56,7 +56,11 @@ class ProgramRaces(Watcher):
 
     @functools.cached_property
     def shared(self) -> _Shared:
-        return _Shared(self.program)
+        known = self.program.for_checks
+        if "programs" not in known:
+            known["programs"] = _Shared(self.program)
+        shared: _Shared = known["programs"]
+        return shared
 
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)

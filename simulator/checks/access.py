@@ -18,7 +18,8 @@ class Access(NamedTuple):
 
     what: "load", "store", "atomic_add" ... offsets, mask: as the interpreter has them (see interpreter/values.py). One of
     region (boxes; one for all programs if they load the same) and where (window indices of elements, (P or 1, *shape) flat)
-    says which memory it is, the other is None. programs: numbers of the programs, one for each lane.
+    says which memory it is, the other is None. programs: numbers of the programs, one for each lane. value: the tile that is
+    stored or added as a box, (P or 1, *shape); None for what is loaded.
     """
 
     op: Op
@@ -30,6 +31,7 @@ class Access(NamedTuple):
     where: ElementAddresses | None
     programs: np.ndarray
     site: Site
+    value: np.ndarray | None = None
 
     def of_lane(self, lane: int) -> Access:
         """What one of the lanes does."""

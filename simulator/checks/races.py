@@ -190,7 +190,9 @@ class _Marks:
         area = id(memory.area(a.tensor))
         if self.first.setdefault(area, a.tensor) is not a.tensor or self._again(a):
             self.twice.add(area)
-        self.notes.append(a._replace(offsets=None, mask=None))  # large, and not asked for any more
+        self.notes.append(
+            a._replace(offsets=None, mask=None, value=None)
+        )  # large, and not asked for any more
         self.count += len(a.programs) if a.where is None else len(a.where.at)
         return self.count > MOST_PLACES or len(self.notes) > MOST_NOTES
 

@@ -210,12 +210,12 @@ class NumpyBackend(Backend):
         assert v is not None
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
-            where = self.addresses(op, pointer, mask, what)
+            where = self.addresses(op, pointer, mask, what, tile)
             discrete.scatter(tensor, where, tile)
             return
         region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.interpreter.active))
         regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
-        self.watched(op, what, pointer, mask, region)
+        self.watched(op, what, pointer, mask, region, value=tile)
         if op.id in self.waiting:
             self.adds.keep(tensor, region, tile, self.interpreter.programs)
         else:
@@ -254,7 +254,9 @@ class NumpyBackend(Backend):
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> regions.ElementAddresses:
+    def addresses(
+        self, op: Op, pointer: Pointers, mask: Any, what: str, value: np.ndarray | None = None
+    ) -> regions.ElementAddresses:
         """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
         tensor = pointer.tensor
         v = op.args[0]
@@ -270,7 +272,7 @@ class NumpyBackend(Backend):
         bad = where.outside(tensor)
         if bad >= 0:
             self.report_outside(tensor, where, bad, what, self.interpreter.site(op))
-        self.watched(op, what, pointer, mask, None, where)
+        self.watched(op, what, pointer, mask, None, where, value)
         return where
 
     def watched(
@@ -281,10 +283,11 @@ class NumpyBackend(Backend):
         mask: Any,
         region: regions.AccessRegion | None,
         where: regions.ElementAddresses | None = None,
+        value: np.ndarray | None = None,
     ) -> None:
         """Show an access to the watchers: every access of a launch passes here."""
         interpreter = self.interpreter
-        rest = region, where, interpreter.programs, interpreter.site(op)
+        rest = region, where, interpreter.programs, interpreter.site(op), value
         access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
         if self.known is not interpreter.known:
             self.known = interpreter.known

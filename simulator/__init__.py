@@ -16,7 +16,7 @@ from .errors import AscendtileError, RefusedError, RunError, UsageError
 from .products import Product, load_product, product_names
 
 if TYPE_CHECKING:
-    from .checks.scratch import empty
+    from .checks.written.scratch import empty
     from .interpreter.tensors import Shape, shape
     from .ir.building.registry import constexpr
     from .jit_function import JitFunction, jit
@@ -36,7 +36,7 @@ _LATER = {
     "atomic_spread": ".spread",
     "chain": ".l2.chain",
     "constexpr": ".ir.building.registry",
-    "empty": ".checks.scratch",
+    "empty": ".checks.written.scratch",
     "jit": ".jit_function",
     "load_run": ".record.loading",
     "shape": ".interpreter.tensors",

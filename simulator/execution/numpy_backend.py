@@ -9,9 +9,8 @@ import numpy as np
 
 from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
-from ..checks.dear import DearChecks
-from ..checks.masked import MaskedLanes
-from ..checks.races import ProgramRaces
+from ..checks.undefined.watch import UndefinedElements
+from ..checks.watching import watchers_of
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
@@ -57,7 +56,7 @@ class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
-    dear: those on request, which the parts of a program share and others ask what they found. quiet: nothing is printed.
+    watchers: those of the launch, where the parts of both cores have a backend each. quiet: nothing is printed.
     """
 
     def __init__(
@@ -67,22 +66,21 @@ class NumpyBackend(Backend):
         numerics: vector.Numerics,
         waiting: frozenset[int] = frozenset(),
         checks: Checks = NONE_ASKED,
-        dear: DearChecks | None = None,
+        watchers: tuple[Watcher, ...] | None = None,
         quiet: bool = False,
     ) -> None:
         self.quiet = quiet
         self.checks = checks
-        self.dear = dear
         self.waiting = waiting
         self.adds = WaitingAdds()
         self.numerics = numerics
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
-        self.watchers: tuple[Watcher, ...] = (
-            ProgramRaces(program, grid[0] * grid[1] * grid[2]),
-            MaskedLanes(),
+        self.watchers = (
+            watchers_of(program, grid[0] * grid[1] * grid[2], checks) if watchers is None else watchers
         )
-        self.shown = (*self.watchers, *(dear.watchers if dear is not None else ()))
+        self.undefined = next((w for w in self.watchers if isinstance(w, UndefinedElements)), None)
+        self.crossing = frozenset(number for w in self.watchers for number in w.crossing)
         self.known: Known | None = None
         self.printed: dict[int, int] = {}
 
@@ -94,12 +92,18 @@ class NumpyBackend(Backend):
         self.adds.make(self.interpreter.active)
 
     def synced(self, op: Op, event: Any) -> None:
-        for watcher in self.shown:
-            watcher.synced(op, event, self.interpreter.programs)
+        for watcher in self.watchers:
+            watcher.synced(op, event, self.interpreter.programs, self.interpreter.core)
+
+    def received(self, op: Op) -> None:
+        for watcher in self.watchers:
+            watcher.handed_over(op, self.interpreter.programs, self.interpreter.core)
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def dense(self, op: Op, args: list[Any]) -> Any:
+        if op.id in self.crossing and not self.interpreter.core:
+            self.received(op)
         if op.kind == "select" and isinstance(args[0], Box) and regions.covers(args[0]):
             return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
@@ -129,8 +133,8 @@ class NumpyBackend(Backend):
         return np.atleast_1d(np.asarray(x)).astype(v.dtype.host_dtype)  # type: ignore[union-attr]
 
     def defined(self, op: Op, args: list[Any]) -> Any:
-        assert self.dear is not None
-        return self.dear.undefined.evaluate(self.interpreter, op, args)
+        assert self.undefined is not None
+        return self.undefined.evaluate(self.interpreter, op, args)
 
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
@@ -221,12 +225,12 @@ class NumpyBackend(Backend):
         assert v is not None
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
-            where = self.addresses(op, pointer, mask, what)
+            where = self.addresses(op, pointer, mask, what, tile)
             discrete.scatter(tensor, where, tile)
             return
         region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.interpreter.active))
         regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
-        self.watched(op, what, pointer, mask, region)
+        self.watched(op, what, pointer, mask, region, value=tile)
         if op.id in self.waiting:
             self.adds.keep(tensor, region, tile, self.interpreter.programs)
         else:
@@ -265,7 +269,9 @@ class NumpyBackend(Backend):
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> regions.ElementAddresses:
+    def addresses(
+        self, op: Op, pointer: Pointers, mask: Any, what: str, value: np.ndarray | None = None
+    ) -> regions.ElementAddresses:
         """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
         tensor = pointer.tensor
         v = op.args[0]
@@ -281,7 +287,7 @@ class NumpyBackend(Backend):
         bad = where.outside(tensor)
         if bad >= 0:
             self.report_outside(tensor, where, bad, what, self.interpreter.site(op))
-        self.watched(op, what, pointer, mask, None, where)
+        self.watched(op, what, pointer, mask, None, where, value)
         return where
 
     def watched(
@@ -292,16 +298,17 @@ class NumpyBackend(Backend):
         mask: Any,
         region: regions.AccessRegion | None,
         where: regions.ElementAddresses | None = None,
+        value: np.ndarray | None = None,
     ) -> None:
         """Show an access to the watchers: every access of a launch passes here."""
         interpreter = self.interpreter
-        rest = region, where, interpreter.programs, interpreter.site(op)
+        rest = region, where, interpreter.programs, interpreter.site(op), value
         access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
         if self.known is not interpreter.known:
             self.known = interpreter.known
-            for watcher in self.shown:
+            for watcher in self.watchers:
                 watcher.tensors(self.known.given)
-        for watcher in self.shown:
+        for watcher in self.watchers:
             watcher.access(access)
 
     def found(self) -> tuple[Message, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks.asked import NONE_ASKED, Checks
-from ..checks.dear import DearChecks
+from ..checks.undefined.watch import instrument
+from ..checks.watching import watchers_of
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, program_order
@@ -42,11 +43,11 @@ def run_values(
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
 
-    dear = DearChecks(program) if checks.check else None
+    watchers = watchers_of(program, total, checks)
 
     def interpreter(part: Program) -> Interpreter:
-        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, dear)
-        return Interpreter(part if dear is None else dear.undefined.of(part), grid, backend, step_limit)
+        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, watchers)
+        return Interpreter(instrument(part, watchers), grid, backend, step_limit)
 
     interpreters = Interpreters(program, apart, interpreter)
     order = program_order(program, total, seed)
@@ -54,4 +55,4 @@ def run_values(
         interpreters.run(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
-    return (*interpreters.found(), *(dear.found() if dear is not None else ()))
+    return interpreters.found()

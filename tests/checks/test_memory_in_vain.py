@@ -5,7 +5,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.checks.scratch import fill, unwritten
+from ascendtile.simulator.checks.written.scratch import fill, unwritten
 from ascendtile.simulator.precision import dtypes as ty
 
 B = tl.constexpr(16)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ... import triton_shim
-from ...checks.scratch import numpy_marked
+from ...checks.written.scratch import numpy_marked
 from ...errors import AscendtileError, UsageError
 from ...l2.chain import chain
 from ...observers import watch

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ... import observers as watching
-from ...checks.scratch import mark_torch
+from ...checks.written.scratch import mark_torch
 from . import npu
 from .clock import CLOCK
 

@@ -1,4 +1,4 @@
-"""Accesses as rows of elements, and what they find in a map of memory. Loops only; rows.py, unwritten.py
+"""Accesses as rows of elements, and what they find in a map of memory. Loops only; touched.py, unwritten.py
 and overwritten.py have the rules.
 
 A row is (lane, first window index, step, count). A map has an entry for each unit of memory; `shift` is the
@@ -78,8 +78,8 @@ def store(
     const int64_t[::1] programs,
     uint32_t[:, ::1] counts,
 ):
-    """Store number `first` + lane becomes the last one of each unit. programs: of each store. counts: units it
-    wrote, units that the same program stored to again with nobody reading between, and the store that did.
+    """Store number `first` + lane becomes the last one of each unit. programs: of each store. counts: units
+    it wrote, units that the same program stored to again with nobody reading between, and the store that did.
     """
     cdef Py_ssize_t r
     cdef int64_t k, i, at

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from ..device import current_device
-from ..errors import UsageError
-from ..precision import dtypes as ty
-from ..precision.dtypes import DType
+from ...device import current_device
+from ...errors import UsageError
+from ...precision import dtypes as ty
+from ...precision.dtypes import DType
 
 UNIT = 0x7FFA  # a NaN of fp16 and bf16; two make one of fp32, four one of fp64
 WORD = int.from_bytes(UNIT.to_bytes(2, "little") * 4, "little")

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ..interpreter.tensors import Tensor
+from ...interpreter.tensors import Tensor
+from ..access import Access
 from ._touched import box_rows
-from .access import Access
 
 Map = TypeVar("Map")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..interpreter.faults import place
-from ..interpreter.tensors import Tensor
-from ..messages import Message, fault
+from ...interpreter.faults import place
+from ...interpreter.tensors import Tensor
+from ...messages import Message, fault
+from ..access import Access, Watcher
 from ._touched import clear, first_set
-from .access import Access, Watcher
 from .scratch import unwritten
 from .touched import Memory, Stretch, rows_of
 

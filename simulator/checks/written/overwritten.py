@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..interpreter.faults import place
-from ..interpreter.program_order.order import pointer_roots
-from ..interpreter.tensors import Tensor
-from ..ir.program import Op, Program, Region
-from ..messages import Message, time_hint
+from ...interpreter.faults import place
+from ...interpreter.program_order.order import pointer_roots
+from ...interpreter.tensors import Tensor
+from ...ir.program import Op, Program, Region
+from ...messages import Message, time_hint
+from ..access import Access, Watcher
 from ._touched import read, store
-from .access import Access, Watcher
 from .touched import Memory, rows_of
 
 MOST_STORES = 1 << 25  # of a program each; a launch with more is not followed to its end

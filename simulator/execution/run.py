@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks.asked import NONE_ASKED, Checks
-from ..checks.dead_moves import dead_moves
-from ..checks.undefined.watch import UndefinedElements
+from ..checks.undefined.watch import instrument
+from ..checks.watching import watchers_of
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, program_order
@@ -43,11 +43,11 @@ def run_values(
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
 
-    undefined = UndefinedElements(program) if checks.check else None
+    watchers = watchers_of(program, total, checks)
 
     def interpreter(part: Program) -> Interpreter:
-        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, undefined)
-        return Interpreter(part if undefined is None else undefined.of(part), grid, backend, step_limit)
+        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, watchers)
+        return Interpreter(instrument(part, watchers), grid, backend, step_limit)
 
     interpreters = Interpreters(program, apart, interpreter)
     order = program_order(program, total, seed)
@@ -55,6 +55,4 @@ def run_values(
         interpreters.run(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
-    if undefined is None:
-        return interpreters.found()
-    return (*interpreters.found(), *undefined.found(), *dead_moves(program))
+    return interpreters.found()

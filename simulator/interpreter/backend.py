@@ -42,6 +42,9 @@ class Backend(ABC):
     def synced(self, op: Op, event: Any) -> None:
         """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
+    def received(self, op: Op) -> None:
+        """A tile of the other core has come."""
+
     def defined(self, op: Op, args: list[Any]) -> Any:
         """Which elements are defined, for programs that `checks/undefined` has written into."""
         return OPAQUE

@@ -180,6 +180,9 @@ class Program:
     index_arithmetic: frozenset[int] | None = field(
         default=None, repr=False, compare=False
     )  # once it was asked for
+    for_checks: dict[str, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # what they have asked for
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_builtins: dict[str, Loc] = field(
         default_factory=dict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...interpreter.state import InterpreterState
 from ...interpreter.values import Affine, Pointers, take
 from ...ir.program import Op, Program, Value
 from ...messages import Message, fault
+from ..access import Watcher
 from .boxes import dense, is_full, within
 from .instrument import DEFINED, instrumented
 from .rules import RULES
@@ -30,7 +32,7 @@ class Used(NamedTuple):
     others: int
 
 
-class UndefinedElements:
+class UndefinedElements(Watcher):
     """The check of one program; `of` gives what a core's interpreter is to run in place of its part."""
 
     def __init__(self, program: Program) -> None:
@@ -132,6 +134,11 @@ class UndefinedElements:
         return list(out.values())
 
 
+def instrument(part: Program, watchers: Iterable[Watcher]) -> Program:
+    """What an interpreter of a program or part is to run for the watchers of its launch."""
+    return next((w.of(part) for w in watchers if isinstance(w, UndefinedElements)), part)
+
+
 def _handed_in(program: Program) -> dict[int, tuple[Value, ...]]:
     """Argument of a loop's body (by id) -> the values that it takes."""
     out: dict[int, tuple[Value, ...]] = {}
@@ -177,4 +184,4 @@ def _first(names: list[str]) -> str:
     return f"{', '.join(names[:MOST_PLACES])}{more}"
 
 
-__all__ = ["DEFINED", "UndefinedElements"]
+__all__ = ["DEFINED", "UndefinedElements", "instrument"]

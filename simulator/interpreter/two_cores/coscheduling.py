@@ -42,9 +42,6 @@ class Interpreters(Generic[Kind]):
         exchange.check_left_over()
 
     def found(self) -> tuple[Message, ...]:
-        """The warnings of all parts."""
-        return tuple(
-            message
-            for one in self.of.values()
-            for message in (*one.overflows.messages(), *one.backend.found())
-        )
+        """The warnings of all parts, each once."""
+        every = (m for one in self.of.values() for m in (*one.overflows.messages(), *one.backend.found()))
+        return tuple(dict.fromkeys(every))

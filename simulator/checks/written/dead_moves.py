@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from math import prod
 
-from ..interpreter.faults import place
-from ..ir.building.buffers import moved
-from ..ir.passes.core_parts import carried_groups
-from ..ir.program import Op, Program, Region, Value
-from ..messages import Message, fault, time_hint
+from ...interpreter.faults import place
+from ...ir.building.buffers import moved
+from ...ir.passes.core_parts import carried_groups
+from ...ir.program import Op, Program, Region, Value
+from ...messages import Message, fault, time_hint
+from ..access import Watcher
 
 Part = tuple[range, ...] | None  # the elements of a buffer along each axis; None where only the program knows
 
 
-def dead_moves(program: Program) -> tuple[Message, ...]:
-    """A message for each write to an explicit buffer that nothing reads."""
-    if not program.buffers:
-        return ()
-    contents = _Contents(program)
-    return tuple(m for op in program.of_kind("move") if (m := contents.message(op)) is not None)
+class DeadMoves(Watcher):
+    """Has a message for each write to an explicit buffer that nothing reads."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def found(self) -> tuple[Message, ...]:
+        if not self.program.buffers:
+            return ()
+        contents = _Contents(self.program)
+        return tuple(m for op in self.program.of_kind("move") if (m := contents.message(op)) is not None)
 
 
 def _part(op: Op) -> Part:

@@ -84,7 +84,7 @@ def _only_added_to(program: Program, arguments: dict[str, Any], shared: set[int]
     tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor) and id(t) in shared}
 
     def only_adds(x: Tensor) -> bool:
-        return all(set(uses[n]) == {"add"} for n, t in tensors.items() if t is x or _overlap(t, x))
+        return all(set(uses[n]) == {"add"} for n, t in tensors.items() if t is x or overlap(t, x))
 
     return {id(t) for t in tensors.values() if t.dtype.is_floating() and can_add(t) and only_adds(t)}
 
@@ -131,7 +131,7 @@ def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
     for x in tensors.values():
         together: dict[str, int] = {}
         for b, y in tensors.items():
-            if x is y or _overlap(x, y):
+            if x is y or overlap(x, y):
                 for what, times in uses[b].items():
                     together[what] = together.get(what, 0) + times
         if _may_see(together, x.dtype):
@@ -182,7 +182,8 @@ def _what(op: Op) -> str:
     return "add" if op.name == "add" else "commutative" if op.name in COMMUTATIVE else "store"
 
 
-def _overlap(a: Tensor, b: Tensor) -> bool:
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors share memory."""
     return (
         a.address < b.address + b.elements * b.dtype.itemsize
         and b.address < a.address + a.elements * a.dtype.itemsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time as clock
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from . import launch_keywords
 from . import progress as at_work
 from .call import Call, check, describe_argument
 from .checks.asked import checks_of
+from .checks.watching import watchers_of
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
@@ -175,9 +177,10 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
     how, asked = numerics(call.device), checks_of(call.device)
+    watchers = watchers_of(call.program, math.prod(call.grid), asked)
 
     def values(part: Program) -> NumpyBackend:
-        return NumpyBackend(part, call.grid, how, checks=asked)
+        return NumpyBackend(part, call.grid, how, checks=asked, watchers=watchers)
 
     return estimate_with_values(call, values, leaves), True
 

@@ -1,6 +1,7 @@
-"""One bit for each element of a tensor: was it stored to before? Loops only; races.py has the rules."""
+"""Elements of a tensor that are stored to twice: by any stores, or by one. Loops only."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp
 
 
 cdef inline bint mark(uint64_t* bits, int64_t first, int64_t count) noexcept nogil:
@@ -65,3 +66,31 @@ def mark_elements(uint64_t[::1] bits, const int64_t[::1] at, const uint8_t[::1] 
             if every or chosen[i]:
                 met |= mark(&bits[0], at[i], 1)
     return met
+
+
+def find_unequal(
+    int64_t[::1] last,
+    int64_t first,
+    const int64_t[::1] at,
+    const uint8_t[::1] chosen,
+    const uint8_t[::1] values,
+    Py_ssize_t rows,
+):
+    """Two positions of one program that store different bytes to one element, or None.
+
+    last: by element, the position that stored to it last, counted from `first`; less for those of earlier calls.
+    """
+    cdef Py_ssize_t i, j, found = -1, count = at.shape[0] // rows
+    cdef Py_ssize_t size = values.shape[0] // max(1, at.shape[0])
+    cdef bint every = chosen.shape[0] == 0
+    with nogil:
+        for i in range(at.shape[0]):
+            if not every and not chosen[i]:
+                continue
+            j = last[at[i]] - first
+            last[at[i]] = first + i
+            if j >= 0 and j // count == i // count:
+                if memcmp(&values[j * size], &values[i * size], size) != 0:
+                    found = i
+                    break
+    return None if found < 0 else (j, found)

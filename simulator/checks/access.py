@@ -18,7 +18,8 @@ class Access(NamedTuple):
 
     what: "load", "store", "atomic_add" ... offsets, mask: as the interpreter has them (see interpreter/values.py). One of
     region (boxes; one for all programs if they load the same) and where (window indices of elements, (P or 1, *shape) flat)
-    says which memory it is, the other is None. programs: numbers of the programs, one for each lane.
+    says which memory it is, the other is None. programs: numbers of the programs, one for each lane. value: the tile that is
+    stored or added as a box, (P or 1, *shape); None for what is loaded.
     """
 
     op: Op
@@ -30,6 +31,7 @@ class Access(NamedTuple):
     where: ElementAddresses | None
     programs: np.ndarray
     site: Site
+    value: np.ndarray | None = None
 
     def of_lane(self, lane: int) -> Access:
         """What one of the lanes does."""
@@ -64,8 +66,19 @@ class Watcher:
     def access(self, a: Access) -> None:
         """An access of programs."""
 
-    def synced(self, op: Op, event: Any, programs: np.ndarray) -> None:
-        """A flag or a barrier between cores is passed; event: its number, or one for each program."""
+    @property
+    def crossing(self) -> frozenset[int]:
+        """Operations (by id) of one core that use a tile of the other one: `handed_over` is to be told of them."""
+        return frozenset()
+
+    def handed_over(self, op: Op, programs: np.ndarray, part: str) -> None:
+        """A core goes on with a tile of the other one; part: as of `synced`."""
+
+    def synced(self, op: Op, event: Any, programs: np.ndarray, part: str) -> None:
+        """A flag or a barrier between cores is passed; event: its number, or one for each program.
+
+        part: "cube" or "vector" if the parts of the two cores are interpreted side by side, else "".
+        """
 
     def found(self) -> tuple[Message, ...]:
         """What is to be said of the launch, once it is over."""

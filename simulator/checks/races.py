@@ -56,7 +56,11 @@ class ProgramRaces(Watcher):
 
     @functools.cached_property
     def shared(self) -> _Shared:
-        return _Shared(self.program)
+        known = self.program.for_checks
+        if "programs" not in known:
+            known["programs"] = _Shared(self.program)
+        shared: _Shared = known["programs"]
+        return shared
 
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
@@ -90,7 +94,7 @@ class ProgramRaces(Watcher):
             return
         self.clocks = Clocks(self.programs, self.barrier)
 
-    def synced(self, op: Op, event: Any, programs: np.ndarray) -> None:
+    def synced(self, op: Op, event: Any, programs: np.ndarray, part: str) -> None:
         if self.clocks is not None and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
             self.clocks.barrier(np.unique(programs))
 
@@ -186,7 +190,9 @@ class _Marks:
         area = id(memory.area(a.tensor))
         if self.first.setdefault(area, a.tensor) is not a.tensor or self._again(a):
             self.twice.add(area)
-        self.notes.append(a._replace(offsets=None, mask=None))  # large, and not asked for any more
+        self.notes.append(
+            a._replace(offsets=None, mask=None, value=None)
+        )  # large, and not asked for any more
         self.count += len(a.programs) if a.where is None else len(a.where.at)
         return self.count > MOST_PLACES or len(self.notes) > MOST_NOTES
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
-from ..checks.masked import MaskedLanes
-from ..checks.races import ProgramRaces
+from ..checks.watching import watchers_of
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
@@ -56,6 +55,7 @@ class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
+    watchers: those of the launch, where the parts of both cores have a backend each.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class NumpyBackend(Backend):
         numerics: vector.Numerics,
         waiting: frozenset[int] = frozenset(),
         checks: Checks = NONE_ASKED,
+        watchers: tuple[Watcher, ...] | None = None,
     ) -> None:
         self.checks = checks
         self.waiting = waiting
@@ -72,10 +73,10 @@ class NumpyBackend(Backend):
         self.numerics = numerics
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
-        self.watchers: tuple[Watcher, ...] = (
-            ProgramRaces(program, grid[0] * grid[1] * grid[2]),
-            MaskedLanes(),
+        self.watchers = (
+            watchers_of(program, grid[0] * grid[1] * grid[2], checks) if watchers is None else watchers
         )
+        self.crossing = frozenset(number for w in self.watchers for number in w.crossing)
         self.known: Known | None = None
         self.printed: dict[int, int] = {}
 
@@ -88,11 +89,17 @@ class NumpyBackend(Backend):
 
     def synced(self, op: Op, event: Any) -> None:
         for watcher in self.watchers:
-            watcher.synced(op, event, self.interpreter.programs)
+            watcher.synced(op, event, self.interpreter.programs, self.interpreter.core)
+
+    def received(self, op: Op) -> None:
+        for watcher in self.watchers:
+            watcher.handed_over(op, self.interpreter.programs, self.interpreter.core)
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def dense(self, op: Op, args: list[Any]) -> Any:
+        if op.id in self.crossing and not self.interpreter.core:
+            self.received(op)
         if op.kind == "select" and isinstance(args[0], Box) and regions.covers(args[0]):
             return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
@@ -203,12 +210,12 @@ class NumpyBackend(Backend):
         assert v is not None
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
-            where = self.addresses(op, pointer, mask, what)
+            where = self.addresses(op, pointer, mask, what, tile)
             discrete.scatter(tensor, where, tile)
             return
         region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.interpreter.active))
         regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
-        self.watched(op, what, pointer, mask, region)
+        self.watched(op, what, pointer, mask, region, value=tile)
         if op.id in self.waiting:
             self.adds.keep(tensor, region, tile, self.interpreter.programs)
         else:
@@ -247,7 +254,9 @@ class NumpyBackend(Backend):
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> regions.ElementAddresses:
+    def addresses(
+        self, op: Op, pointer: Pointers, mask: Any, what: str, value: np.ndarray | None = None
+    ) -> regions.ElementAddresses:
         """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
         tensor = pointer.tensor
         v = op.args[0]
@@ -263,7 +272,7 @@ class NumpyBackend(Backend):
         bad = where.outside(tensor)
         if bad >= 0:
             self.report_outside(tensor, where, bad, what, self.interpreter.site(op))
-        self.watched(op, what, pointer, mask, None, where)
+        self.watched(op, what, pointer, mask, None, where, value)
         return where
 
     def watched(
@@ -274,10 +283,11 @@ class NumpyBackend(Backend):
         mask: Any,
         region: regions.AccessRegion | None,
         where: regions.ElementAddresses | None = None,
+        value: np.ndarray | None = None,
     ) -> None:
         """Show an access to the watchers: every access of a launch passes here."""
         interpreter = self.interpreter
-        rest = region, where, interpreter.programs, interpreter.site(op)
+        rest = region, where, interpreter.programs, interpreter.site(op), value
         access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
         if self.known is not interpreter.known:
             self.known = interpreter.known

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks.asked import NONE_ASKED, Checks
+from ..checks.watching import watchers_of
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, program_order
@@ -41,8 +42,10 @@ def run_values(
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
 
+    watchers = watchers_of(program, total, checks)
+
     def interpreter(part: Program) -> Interpreter:
-        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks)
+        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, watchers)
         return Interpreter(part, grid, backend, step_limit)
 
     interpreters = Interpreters(program, apart, interpreter)

@@ -40,6 +40,9 @@ class Backend(ABC):
     def synced(self, op: Op, event: Any) -> None:
         """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
+    def received(self, op: Op) -> None:
+        """A tile of the other core has come."""
+
     def check_assert(self, op: Op, condition: Any) -> None:
         """An assertion is reached."""
 

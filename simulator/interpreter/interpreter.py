@@ -105,6 +105,7 @@ class Interpreter(Indexing, Slicing, Flow):
         assert self.exchange is not None
         for r in op.results:
             frame.values[r.id] = self.exchange.receive(self.core, op, r.id, len(self.active))
+        self.backend.received(op)
 
     def op_custom(self, op: Op, frame: Frame) -> None:
         args = [frame.get(v) for v in op.args if v is not None]

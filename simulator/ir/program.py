@@ -176,6 +176,9 @@ class Program:
     directions: dict[str, str] = field(
         default_factory=dict, repr=False, compare=False
     )  # once they were asked for
+    for_checks: dict[str, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # what they have asked for
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_builtins: dict[str, Loc] = field(
         default_factory=dict

@@ -240,3 +240,39 @@ def test_scatters_of_any_size_are_looked_at(programs: int) -> None:
     table[-1] = 5
     (found,) = faults(lambda: scatter[(programs,)](ints(len(table)), table, len(table), B=block))
     assert f"programs 0 and {programs - 1} both store to element 5 of 'out'" in found
+
+
+@sim.jit
+def halved(out, B: tl.constexpr, DIVIDED: tl.constexpr):
+    """Two elements of the tile go to one element of memory."""
+    i = tl.arange(0, B)
+    tl.store(out + tl.program_id(0) * B + i // 2, i // 2 if DIVIDED else i)
+
+
+@sim.jit
+def rows_on_rows(out, STEP: tl.constexpr, B: tl.constexpr):
+    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    tl.store(out + i * STEP + j, i * B + j)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "says"),
+    [
+        (
+            lambda: halved[(2,)](ints(32), B=8, DIVIDED=False),
+            lambda: halved[(2,)](ints(32), B=8, DIVIDED=True),
+            "elements [0] and [1] of the tile both go to element 0 of 'out', as 0 and 1, in one store of program 0",
+        ),
+        (
+            lambda: rows_on_rows[(1,)](ints(64), STEP=3, B=4),
+            lambda: rows_on_rows[(1,)](ints(64), STEP=4, B=4),
+            "elements [0, 3] and [1, 0] of the tile both go to element 3 of 'out', as 3 and 4",
+        ),
+    ],
+)
+def test_elements_of_one_store_that_fall_together_differ_or_are_silent(
+    wrong: Any, right: Any, says: str
+) -> None:
+    (found,) = faults(wrong, check=True)
+    assert says in found
+    assert not faults(right, check=True)

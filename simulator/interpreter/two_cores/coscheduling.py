@@ -42,5 +42,5 @@ class Interpreters(Generic[Kind]):
         exchange.check_left_over()
 
     def found(self) -> tuple[Message, ...]:
-        """The warnings of all parts."""
-        return tuple(message for one in self.of.values() for message in one.backend.found())
+        """The warnings of all parts, each once."""
+        return tuple(dict.fromkeys(message for one in self.of.values() for message in one.backend.found()))

@@ -15,9 +15,10 @@ import numpy as np
 
 from ...errors import RunError
 from ...ir.located_errors import at_line
+from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Value, walk
 from ..flat_pointers import FlatMemory
-from ..tensors import Tensor
+from ..tensors import Tensor, overlap
 from ..values import Affine, Box, Opaque, Pointers, take
 
 FIRST = 4  # iteration that is looked at, and then those of 8, 16, 32 ...
@@ -26,8 +27,8 @@ WRITES = ("store", "atomic")
 MOST_BYTES = 1 << 26  # of memory that is compared, where the loop writes to it
 
 
-class Needs(NamedTuple):
-    """What the condition of a `while` depends on: values that it carries, by place, and what reads memory (by id)."""
+class Condition(NamedTuple):
+    """What that of a `while` depends on: values that the loop carries, by place, and what reads memory (by id)."""
 
     carried: tuple[int, ...]
     reads: frozenset[int]
@@ -39,7 +40,7 @@ class Spin:
     def __init__(self, state: Any, op: Op) -> None:
         """state: the interpreter, with the programs that are in the loop."""
         self.state, self.op = state, op
-        self.needs: Needs | None = None
+        self.needs: Condition | None = None
         self.before: tuple[int, list[Any], list[bytes]] | None = None
 
     def begins(self, iteration: int, carried: Sequence[Any], lanes: int) -> None:
@@ -70,8 +71,6 @@ class Spin:
         written = [o for o in ops if o.kind in WRITES]
         if not written or not (self.needs and self.needs.reads):
             return []
-        from ..program_order.order import pointer_roots  # which knows the interpreter
-
         roots = pointer_roots(self.state.program)
         names: set[str] = set().union(*(roots.get(o.operand(0).id, set()) for o in written))
         found = [t for t in self.state.known.given if t.name in names and t.window is not None]
@@ -148,8 +147,6 @@ class Spin:
         return "and no program is left that could store to it: let one store to it before the wait", stores
 
     def _stores(self, tensor: Tensor) -> list[Op]:
-        from ..program_order.order import overlap, pointer_roots
-
         exchange = self.state.exchange
         whole = self.state.program if exchange is None else exchange.whole
         anywhere = isinstance(tensor, FlatMemory)
@@ -168,7 +165,7 @@ def _inside(op: Op) -> Iterator[Op]:
     return (o for region in op.regions for o in walk(region))
 
 
-def needs_of(op: Op) -> Needs:
+def needs_of(op: Op) -> Condition:
     """What the condition of a `while` depends on, through all iterations: also what the loop writes, if it reads memory."""
     found = _Slice(op)
     found.add(op.regions[0].yields[:1])
@@ -176,7 +173,7 @@ def needs_of(op: Op) -> Needs:
         for o in _inside(op):
             if any(x.kind in WRITES for x in (o, *_inside(o))):
                 found.add_operation(o)
-    return Needs(tuple(sorted(found.carried)), frozenset(found.reads))
+    return Condition(tuple(sorted(found.carried)), frozenset(found.reads))
 
 
 class _Slice:

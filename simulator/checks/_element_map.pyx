@@ -25,6 +25,8 @@ cdef struct Agent:
     int64_t base
     int64_t width
     bint rest
+    uint64_t over  # an entry that was found to come before: neighbours mostly have the same
+    uint64_t read  # the same of loads and atomics
 
 cdef struct Met:
     Py_ssize_t lane  # -1: none
@@ -42,29 +44,39 @@ cdef inline bint before(uint64_t entry, const Agent* me) noexcept nogil:
     return me.rest
 
 
-cdef inline uint64_t unordered(const uint64_t* pair, const Agent* me) noexcept nogil:
-    if not before(pair[0], me):
+cdef inline bint over(uint64_t entry, uint64_t* last, const Agent* me) noexcept nogil:
+    """The same, with a look at the last one first."""
+    if entry == 0 or entry == last[0]:
+        return True
+    if not before(entry, me):
+        return False
+    last[0] = entry
+    return True
+
+
+cdef inline uint64_t unordered(const uint64_t* pair, Agent* me) noexcept nogil:
+    if not over(pair[0], &me.read, me):
         return pair[0]
-    return 0 if before(pair[1], me) else pair[1]
+    return 0 if over(pair[1], &me.read, me) else pair[1]
 
 
-cdef inline void keep(uint64_t* pair, const Agent* me) noexcept nogil:
+cdef inline void keep(uint64_t* pair, Agent* me) noexcept nogil:
     """The first of those that are not ordered stays, the other is the latest."""
-    if before(pair[0], me):
+    if over(pair[0], &me.read, me):
         pair[0] = me.entry
     else:
         pair[1] = me.entry
 
 
 cdef inline void touch(
-    Slots* m, int64_t at, Kind kind, const Agent* me, Py_ssize_t lane, Met* met
+    Slots* m, int64_t at, Kind kind, Agent* me, Py_ssize_t lane, Met* met
 ) noexcept nogil:
     """One element of the tensor."""
     cdef int64_t unit = m.shift + at * m.scale, end = m.shift + (at + 1) * m.scale
     cdef uint64_t other
     while unit < end:
         other = 0
-        if m.stored != NULL and not before(m.stored[unit], me):
+        if m.stored != NULL and not over(m.stored[unit], &me.over, me):
             other = m.stored[unit]
         if other == 0 and kind != LOAD and m.loaded != NULL:
             other = unordered(m.loaded + 2 * unit, me)
@@ -108,6 +120,7 @@ cdef inline Agent agent(
     a.width = clocks.shape[1] if clocks.shape[0] > 0 else 0
     a.clock = &clocks[lane if clocks.shape[0] > 1 else 0, 0] if a.width > 0 else NULL
     a.rest = rest
+    a.over = a.read = a.entry
     return a
 
 

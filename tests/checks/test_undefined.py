@@ -314,3 +314,18 @@ def test_a_block_without_padding_has_no_elements_outside_of_its_tensor(padding, 
     found = faults(run)
     assert len(found) == count
     assert all("elements outside of the block of this load have no `padding_option`" in m for m in found)
+
+
+@sim.jit
+def without_care(x, out, n, CARE: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n, care_padding=CARE))
+
+
+@pytest.mark.parametrize(
+    ("care", "says"), [(True, "Triton leaves them undefined"), (False, "care_padding=False the")]
+)
+def test_the_message_says_what_the_device_puts_into_masked_lanes(care, says):
+    with sim.device(check=True, time=False):
+        run = without_care[(1,)](np.ones(16, np.float32), np.zeros(16, np.float32), 12, care)
+    assert [says in m for m in faults(run)] == [True]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..interpreter.faults import place
-from ..interpreter.program_order.order import pointer_roots
 from ..interpreter.tensors import Tensor
 from ..ir.passes.split_cores import CORES, Cores
+from ..ir.pointer_roots import pointer_roots
 from ..ir.program import Op, Program, Value
 from ..messages import Message, fault, note
 from .access import Access, Watcher

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..interpreter.program_order.order import pointer_roots
 from ..interpreter.tensors import Tensor
+from ..ir.pointer_roots import pointer_roots
 from ..ir.program import Op, Program
 from ..messages import Message, note
 from . import clocks as order

@@ -12,12 +12,9 @@ import numpy as np
 from ..ir.program import Op, Region
 from .faults import place
 from .merging import merge
-from .state import DEFAULT_STEP_LIMIT, DataDependentError, Frame, InterpreterState
+from .state import DataDependentError, Frame, InterpreterState
+from .two_cores.spin import Spin
 from .values import Opaque, take
-
-# Iterations of a `for` that one of a `while` counts for, under a limit that nobody chose to be lower: what never ends is a
-# `while`, and a user waits for the answer.
-WHILE_WEIGHT = 10
 
 
 class Flow(InterpreterState):
@@ -59,12 +56,12 @@ class Flow(InterpreterState):
         self.active = before
         return [inner.get(y) for y in region.yields]
 
-    def step(self, op: Op, weight: int = 1) -> None:
-        self.steps_left -= weight
+    def step(self, op: Op) -> None:
+        self.steps_left -= 1
         if self.steps_left < 0:
             site, others = self.site(op), len(self.programs) - 1
             raise site.error(
-                f"more than {self.step_limit // weight} loop iterations; the loop may never end "
+                f"more than {self.step_limit} loop iterations (step_limit); the loop may never end "
                 f"({site.program(self.programs[0])}{f' and {others} others' if others else ''} still in it). "
                 "Raise it with sim.device(step_limit=...) if it is meant to"
             )
@@ -152,10 +149,11 @@ class Flow(InterpreterState):
         index = np.arange(count)
         finished: list[tuple[np.ndarray, list[Any]]] = []
         all_active = self.active
-        iteration = 0
+        iteration, spin = 0, Spin(self, op)
         while len(index):
-            self.step(op, WHILE_WEIGHT if self.step_limit >= DEFAULT_STEP_LIMIT else 1)
+            self.step(op)
             self.iteration_begins(op, iteration)
+            spin.begins(iteration, carried, len(index))
             iteration += 1
             self.active = all_active[index]
             inner = frame if len(index) == count else Frame(frame, index)
@@ -172,11 +170,19 @@ class Flow(InterpreterState):
                 self.active = all_active[index]
                 inner = Frame(frame, index)
             carried, _ = self.while_part(op, 1, inner, carried)
+            if spin.stands(carried, len(index)):
+                self._check_spin(op, inner, carried, spin)
             self.iteration_ends(op)
         self.active = all_active
         self.loop_done(op)
         for k, r in enumerate(op.results):
             frame.values[r.id] = merge([(i, xs[k]) for i, xs in finished], count)
+
+    def _check_spin(self, op: Op, frame: Frame, carried: list[Any], spin: Spin) -> None:
+        """Nothing changes any more, unless the part of the other core can go on: `RunError` for a hang."""
+        if self.exchange is not None and self.exchange.others_go_on(self.core, op):
+            return
+        raise spin.error(lambda: [self.while_part(op, which, frame, carried) for which in (0, 1)])
 
     def while_part(self, op: Op, which: int, frame: Frame, carried: list[Any]) -> tuple[list[Any], Frame]:
         region = op.regions[which]

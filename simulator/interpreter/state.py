@@ -69,6 +69,7 @@ class InterpreterState(ABC):
             int, tuple[int, ...]
         ] = {}  # values (by id) given back after an operation (by id)
         self.total = grid[0] * grid[1] * grid[2]
+        self.begun = self.lanes_begun = 0  # lanes that have begun so far, and those of them that run now
         self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
         self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
         self.exchange: Exchange | None = None  # with the interpreter of the other core's part
@@ -85,6 +86,8 @@ class InterpreterState(ABC):
     def run(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers` with the runtime values of the parameters."""
         self.active = numbers
+        self.lanes_begun = len(numbers)
+        self.begun += len(numbers)
         self.steps_left = self.step_limit
         at_work.interpreting(self)
         given = [p.tensor for p in arguments.values() if isinstance(p, Pointers)]

@@ -219,3 +219,11 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
 
 def _known() -> str:
     return ", ".join(str(t.storage) for t in ty.ALL)
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors share memory."""
+    return (
+        a.address < b.address + b.elements * b.dtype.itemsize
+        and b.address < a.address + a.elements * a.dtype.itemsize
+    )

@@ -50,6 +50,13 @@ def claims(x, B: tl.constexpr):
 
 @sim.jit
 def endless(x):
+    i = 0
+    while tl.load(x) + i >= 0:
+        i += 1
+
+
+@sim.jit
+def spins(x):
     while tl.load(x) == 0:
         pass
 
@@ -104,7 +111,13 @@ FAULTS: dict[str, tuple[Any, Any, tuple[Any, ...], type[Exception], str, str]] =
     ),
     "endless": (
         *(endless, (3,), (integers(0),), sim.RunError),
-        "more than 50 loop iterations; the loop may never end (program 0 and 2 others still in it)",
+        "more than 50 loop iterations (step_limit); the loop may never end (program 0 and 2 others still in it)",
+        "while tl.load",
+    ),
+    "spin": (
+        *(spins, (3,), (integers(0),), sim.RunError),
+        "hang in program 0 and 2 others: the loop never ends, as nothing that its condition depends on changes any more: "
+        "it waits for element 0 of 'x', which is 0, and no program of the launch stores to it",
         "while tl.load",
     ),
     "hang": (

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.program import Op, Program, Region, Value
+from ...ir.pointer_roots import pointer_roots
+from ...ir.program import Op, Program, Region
 from ...precision.dtypes import DType
 from ..arguments import runtime_arguments
 from ..backend import AddressBackend
@@ -17,7 +18,7 @@ from ..interpreter import DataDependentError, Interpreter
 from ..lanes import lanes
 from ..regions import can_add
 from ..state import InterpreterState
-from ..tensors import Tensor
+from ..tensors import Tensor, overlap
 from ..values import Affine, Box, Opaque, Pointers
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
 from .without_addresses import without_addresses
@@ -84,7 +85,7 @@ def _only_added_to(program: Program, arguments: dict[str, Any], shared: set[int]
     tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor) and id(t) in shared}
 
     def only_adds(x: Tensor) -> bool:
-        return all(set(uses[n]) == {"add"} for n, t in tensors.items() if t is x or _overlap(t, x))
+        return all(set(uses[n]) == {"add"} for n, t in tensors.items() if t is x or overlap(t, x))
 
     return {id(t) for t in tensors.values() if t.dtype.is_floating() and can_add(t) and only_adds(t)}
 
@@ -131,7 +132,7 @@ def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
     for x in tensors.values():
         together: dict[str, int] = {}
         for b, y in tensors.items():
-            if x is y or _overlap(x, y):
+            if x is y or overlap(x, y):
                 for what, times in uses[b].items():
                     together[what] = together.get(what, 0) + times
         if _may_see(together, x.dtype):
@@ -180,40 +181,6 @@ def _what(op: Op) -> str:
     if op.attrs["result_used"]:
         return "both"
     return "add" if op.name == "add" else "commutative" if op.name in COMMUTATIVE else "store"
-
-
-def _overlap(a: Tensor, b: Tensor) -> bool:
-    return (
-        a.address < b.address + b.elements * b.dtype.itemsize
-        and b.address < a.address + a.elements * a.dtype.itemsize
-    )
-
-
-def pointer_roots(program: Program) -> dict[int, set[str]]:
-    """For each pointer value, the parameters it may come from."""
-    out: dict[int, set[str]] = {v.id: {n} for n, v in program.params.items() if v.is_pointer}
-
-    def flow(target: Value, sources: list[Value | None]) -> None:
-        if target.is_pointer:
-            out.setdefault(target.id, set()).update(*(out.get(s.id, set()) for s in sources if s is not None))
-
-    known = -1
-    while known != (known := sum(map(len, out.values()))):  # loops hand pointers back: until nothing is added
-        for op in program.walk():
-            _flow_op(op, flow)
-    return out
-
-
-def _flow_op(op: Op, flow: Any) -> None:
-    first = 3 if op.kind == "for" else 0
-    for k, r in enumerate(op.results):
-        inner_values: list[Value | None] = [i.yields[k] for i in op.regions if k < len(i.yields)]
-        flow(r, inner_values or list(op.args))
-    if op.kind in ("for", "while"):
-        for inner in op.regions:
-            args = inner.args[1:] if op.kind == "for" else inner.args
-            for k, a in enumerate(args):
-                flow(a, [op.args[first + k], op.regions[-1].yields[k]])
 
 
 class _Touched(AddressBackend):

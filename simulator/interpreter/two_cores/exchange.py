@@ -95,6 +95,15 @@ class Exchange:
         self.waits[core] = (op, met)
         self._give_way(core)
 
+    def others_go_on(self, core: str, op: Op) -> bool:
+        """Let the other part run until it has to wait, if it can: for a part that waits for what is in memory."""
+        others = (c for c in self.turn if c != core and c not in self.over)
+        if not any(c not in self.waits or self.waits[c][1]() for c in others):
+            return False
+        self.waits[core] = (op, lambda: True)
+        self._give_way(core)
+        return True
+
     def _give_way(self, core: str) -> None:
         self.back.release()
         self.turn[core].acquire()

@@ -312,9 +312,9 @@ class LoopLowering(Lowering):
             raise NotAlikeError
         return super().subset(op, region, frame, index)
 
-    def step(self, op: Op, weight: int = 1) -> None:
-        self.steps_left -= (self.times - 1) * weight
-        super().step(op, weight)
+    def step(self, op: Op) -> None:
+        self.steps_left -= self.times - 1
+        super().step(op)
 
     # -- slots -------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...interpreter.program_order.order import pointer_roots
+from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Value, walk
 from .accumulator_inits import BT
 from .memory_spaces import L0C, L1, UB, MemorySpaces

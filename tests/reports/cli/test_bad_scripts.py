@@ -117,12 +117,15 @@ def test_an_endless_loop_is_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = (
-        "    while tl.load(x) == 0:\n        pass\n"
+        "    k = 0\n    while tl.load(x) + k >= 0:\n        k += 1\n"
         "import ascendtile.simulator as sim\nwith sim.device(step_limit=100):\n    kernel[(2,)](x, out, 64, B=32)\n"
     )
     status, _, err = told(script, tmp_path, capsys)
     assert status == 1
-    assert "more than 100 loop iterations; the loop may never end (program 0 and 1 others still in it)" in err
+    assert (
+        "more than 100 loop iterations (step_limit); the loop may never end (program 0 and 1 others still in it)"
+        in err
+    )
     assert "^" in err
 
 

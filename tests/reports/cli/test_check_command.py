@@ -134,5 +134,5 @@ def test_a_check_poisons_masked_lanes_too():
     for (name, value), made in zip(
         {"check": True, "masked": "poison", "out_of_bounds": "warn"}.items(), asked.values(), strict=True
     ):
-        assert checks_of(Device(product, **{name: value})) == made
-    assert checks_of(Device(product)) == (False, False, False)
+        assert checks_of(Device(product, **{name: value}))[:3] == made
+    assert checks_of(Device(product))[:3] == (False, False, False)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...interpreter.faults import place
-from ...interpreter.program_order.order import pointer_roots
 from ...interpreter.tensors import Tensor
+from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Program, Region
 from ...messages import Message, time_hint
 from ..access import Access, Watcher

@@ -16,6 +16,7 @@ from .errors import AscendtileError, RefusedError, RunError, UsageError
 from .products import Product, load_product, product_names
 
 if TYPE_CHECKING:
+    from .checks.written.scratch import empty
     from .interpreter.tensors import Shape, shape
     from .ir.building.registry import constexpr
     from .jit_function import JitFunction, jit
@@ -35,6 +36,7 @@ _LATER = {
     "atomic_spread": ".spread",
     "chain": ".l2.chain",
     "constexpr": ".ir.building.registry",
+    "empty": ".checks.written.scratch",
     "jit": ".jit_function",
     "load_run": ".record.loading",
     "shape": ".interpreter.tensors",
@@ -64,6 +66,7 @@ __all__ = [
     "constexpr",
     "current_device",
     "device",
+    "empty",
     "jit",
     "load_product",
     "load_run",

@@ -23,7 +23,8 @@ from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
-from .interpreter.tensors import tensor_argument
+from .interpreter.program_order.order import reaches_anything
+from .interpreter.tensors import memory_kept, tensor_argument
 from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.program import Program
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from .timing.estimate import Estimate
 
 MAX_PROGRAMS = 65_535 * 65_536
+NOT_LOOKED_AT = note(
+    "which elements have a value was not looked at: the time depends on data, and the kernel writes through addresses that "
+    "are no arguments, so that it can run once only; launch it with sim.device(time=False) to look"
+)
 
 
 def launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
@@ -175,11 +180,19 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
     how, asked = numerics(call.device), checks_of(call.device)
     watchers = watchers_of(call.program, math.prod(call.grid), asked)
+    again = asked.check and not reaches_anything(call.program)
 
     def values(part: Program) -> NumpyBackend:
-        return NumpyBackend(part, call.grid, how, checks=asked, watchers=watchers)
+        return NumpyBackend(part, call.grid, how, checks=asked, watchers=watchers, quiet=again)
 
-    return estimate_with_values(call, values, leaves), True
+    if not again:
+        found = estimate_with_values(call, values, leaves)
+        more = (NOT_LOOKED_AT,) if asked.check else ()
+        return found._replace(launch=but(found.launch, warnings=(*found.launch.warnings, *more))), True
+    with memory_kept(
+        call.tensors
+    ):  # which elements are defined is looked at where instructions are not recorded
+        return estimate_with_values(call, values, leaves), False
 
 
 def estimated(call: Call, leaves: bool = False) -> Estimate:

@@ -9,6 +9,11 @@ from .cores import CoreRaces
 from .lanes import StoreLanes
 from .masked import MaskedLanes
 from .races import ProgramRaces
+from .undefined.watch import UndefinedElements
+from .written.dead_moves import DeadMoves
+from .written.overwritten import OverwrittenUnread
+from .written.scratch import any_filled
+from .written.unwritten import UnwrittenMemory
 
 
 def watchers_of(program: Program, programs: int, asked: Checks) -> tuple[Watcher, ...]:
@@ -17,5 +22,7 @@ def watchers_of(program: Program, programs: int, asked: Checks) -> tuple[Watcher
     if asked.split and any(op.kind in ("dot", "sync") for op in program.walk()):
         found.append(CoreRaces(program, programs))
     if asked.check:
-        found.append(StoreLanes())
+        found += [StoreLanes(), UndefinedElements(program), DeadMoves(program), OverwrittenUnread(program)]
+    if asked.check and any_filled():
+        found.append(UnwrittenMemory())
     return tuple(found)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
+from ..checks.undefined.watch import UndefinedElements
 from ..checks.watching import watchers_of
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
@@ -21,7 +22,7 @@ from ..interpreter.values import Affine, Box, Pointers, take
 from ..ir.operations import operation, result_type
 from ..ir.program import Op, Program, Value
 from ..messages import Message
-from ..precision.dtypes import DType
+from ..precision.dtypes import DType, poison
 from ..units import vector
 from ..units._elementwise import has_subnormals
 from ..units.vector import Numerics
@@ -55,7 +56,7 @@ class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
-    watchers: those of the launch, where the parts of both cores have a backend each.
+    watchers: those of the launch, where the parts of both cores have a backend each. quiet: nothing is printed.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class NumpyBackend(Backend):
         waiting: frozenset[int] = frozenset(),
         checks: Checks = NONE_ASKED,
         watchers: tuple[Watcher, ...] | None = None,
+        quiet: bool = False,
     ) -> None:
+        self.quiet = quiet
         self.checks = checks
         self.waiting = waiting
         self.adds = WaitingAdds()
@@ -76,6 +79,7 @@ class NumpyBackend(Backend):
         self.watchers = (
             watchers_of(program, grid[0] * grid[1] * grid[2], checks) if watchers is None else watchers
         )
+        self.undefined = next((w for w in self.watchers if isinstance(w, UndefinedElements)), None)
         self.crossing = frozenset(number for w in self.watchers for number in w.crossing)
         self.known: Known | None = None
         self.printed: dict[int, int] = {}
@@ -128,6 +132,10 @@ class NumpyBackend(Backend):
             return x
         return np.atleast_1d(np.asarray(x)).astype(v.dtype.host_dtype)  # type: ignore[union-attr]
 
+    def defined(self, op: Op, args: list[Any]) -> Any:
+        assert self.undefined is not None
+        return self.undefined.evaluate(self.interpreter, op, args)
+
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
         assert v is not None
@@ -143,6 +151,8 @@ class NumpyBackend(Backend):
             )
 
     def show(self, op: Op, values: list[Any]) -> None:
+        if self.quiet:
+            return
         tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
         print_values(op, tiles, self.interpreter.programs, self.interpreter.grid, self.printed)
 
@@ -152,7 +162,7 @@ class NumpyBackend(Backend):
         if isinstance(pointer.tensor, FlatMemory):
             return np.asarray(self.load_flat(op, pointer, mask, other))
         r = op.results[0]
-        fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        fill = self.filler(op, mask) if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
         if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
             isinstance(mask, np.ndarray) and r.shape
         ):
@@ -162,6 +172,11 @@ class NumpyBackend(Backend):
         regions.check(pointer.tensor, region, self.interpreter.programs, "load", self.interpreter.site(op))
         self.watched(op, "load", pointer, mask, region)
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
+
+    def filler(self, op: Op, mask: Any) -> Any:
+        """What masked-out lanes without `other` hold: None for the 0 that Triton-Ascend gives them."""
+        unknown = self.checks.poison and mask is not None and op.attrs.get("padding") != "zero"
+        return poison(result_type(op)) if unknown else None
 
     def programs_of(self, *values: Any) -> int:
         """1 if an access is the same for all programs, else their number."""
@@ -185,8 +200,8 @@ class NumpyBackend(Backend):
     def load_flat(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         shape, dtype = op.results[0].shape, result_type(op).host_dtype
         out = np.zeros((len(self.interpreter.active), *shape), dtype)
-        if other is not None:
-            out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        fill = self.filler(op, mask) if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        out[...] = 0 if fill is None else fill
         for index, p, m in self.pieces(op, pointer, mask, "load"):
             got = self.load(op, p, m, take(other, index))
             if not isinstance(m, np.ndarray):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks.asked import NONE_ASKED, Checks
+from ..checks.undefined.watch import instrument
 from ..checks.watching import watchers_of
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
@@ -46,7 +47,7 @@ def run_values(
 
     def interpreter(part: Program) -> Interpreter:
         backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, watchers)
-        return Interpreter(part, grid, backend, step_limit)
+        return Interpreter(instrument(part, watchers), grid, backend, step_limit)
 
     interpreters = Interpreters(program, apart, interpreter)
     order = program_order(program, total, seed)

@@ -43,6 +43,10 @@ class Backend(ABC):
     def received(self, op: Op) -> None:
         """A tile of the other core has come."""
 
+    def defined(self, op: Op, args: list[Any]) -> Any:
+        """Which elements are defined, for programs that `checks/undefined` has written into."""
+        return OPAQUE
+
     def check_assert(self, op: Op, condition: Any) -> None:
         """An assertion is reached."""
 

@@ -116,6 +116,11 @@ class Interpreter(Indexing, Slicing, Flow):
                 x = scalar_from_dense(x, r.dtype.is_bool())
             frame.values[r.id] = x
 
+    def op_defined(self, op: Op, frame: Frame) -> None:
+        """Which elements of a value are defined, or whether those that are used are: see `checks/undefined`."""
+        found = self.backend.defined(op, self.operands(op, frame))
+        frame.values.update((r.id, found) for r in op.results)
+
     def op_print(self, op: Op, frame: Frame) -> None:
         self.show(op, [frame.get(v) for v in op.args if v is not None])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.building.buffer_rules import BEGINS, BLOCK_BYTES, off_blocks, pitch_of
 from ..ir.building.slices import places_of
 from ..ir.program import Op
 from ..units import slices
@@ -37,7 +38,7 @@ class Slicing(InterpreterState):
 
     def op_subview(self, op: Op, frame: Frame) -> None:
         """A view: the elements stay where they are, and it takes no instruction."""
-        self.checked_offsets(op, frame, 1)
+        self.check_aligned(op, self.checked_offsets(op, frame, 1))
         x = frame.get(op.operand(0))
         if not isinstance(x, Opaque):
             moving = [np.atleast_1d(np.asarray(frame.get(v))) for v in op.args[1:] if v is not None]
@@ -46,7 +47,7 @@ class Slicing(InterpreterState):
 
     def op_move(self, op: Op, frame: Frame) -> None:
         if op.attrs["offsets"] is not None:
-            self.checked_offsets(op, frame, 2)
+            self.check_aligned(op, self.checked_offsets(op, frame, 2))
         self.dense_op(op, frame)
 
     def op_get_element(self, op: Op, frame: Frame) -> None:
@@ -61,6 +62,24 @@ class Slicing(InterpreterState):
             if constant is None and not isinstance(at, Opaque):
                 self.check_axis(op, axis, np.atleast_1d(np.asarray(at)))
         return offsets
+
+    def check_aligned(self, op: Op, offsets: list[Any]) -> None:
+        """`RunError` where the part of a buffer begins off the blocks that the hardware reaches."""
+        whole = op.operand(0)
+        if any(isinstance(x, Opaque) for x in offsets) or all(
+            isinstance(x, int) for x in op.attrs["offsets"]
+        ):
+            return
+        bits = whole.number.bits
+        places = zip(offsets, pitch_of(whole.shape), strict=True)
+        first = np.atleast_1d(np.asarray(sum(x * p for x, p in places))) * bits // 8
+        bad = np.flatnonzero(first % BLOCK_BYTES)
+        if len(bad):
+            site = self.site(op)
+            program = site.program(self.programs[bad[0] if len(first) > 1 else 0])
+            named = f"{whole.name!r}, " if whole.name else ""
+            buffer = f"{named}a buffer of {whole.dtype} {list(whole.shape)}, in {program}"
+            raise site.error(off_blocks(buffer, BEGINS, int(first[bad[0]]), bits))
 
     def check_axis(self, op: Op, axis: int, at: np.ndarray) -> None:
         n = op.operand(0).shape[axis]

@@ -7,6 +7,8 @@ and a pointer outside of the window is out of bounds.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,6 +139,17 @@ def tensor_argument(name: str, x: Any) -> Tensor | None:
         out = _from_numpy(name, array)
     out.source = x
     return out
+
+
+@contextmanager
+def memory_kept(tensors: Mapping[str, Tensor]) -> Iterator[None]:
+    """Tensors hold afterwards what they held before."""
+    kept = [(t.window, t.window.copy()) for t in tensors.values() if t.window is not None and t.writable]
+    try:
+        yield
+    finally:
+        for window, before in kept:
+            window[...] = before
 
 
 def _made_up(size: int) -> int:

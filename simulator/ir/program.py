@@ -12,7 +12,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     broadcast, expand_dims(axis), reshape, permute(order)
     unary(name), binary(name), compare(name), select, cast
     addptr       pointer + element offset
-    load         pointer, mask or None, other or None
+    load         pointer, mask or None, other or None; attrs padding: "zero", or "" of a block; "random"
     store        pointer, value, mask or None
     atomic(name) pointer, value, mask or None; for cas also the value expected in memory
     fma          x * y + z with one rounding
@@ -32,6 +32,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     move(name)   what a buffer holds after a tile was put there (name: copy, bind...); attrs space, offsets: None, or those
                  of a part as insert_slice has them: what the buffer held, the tile, the offsets that are values
     from_l1      what a buffer in L1 holds, as a tile; subview: a part of what a buffer holds, in place (as extract_slice)
+    defined(name) which elements of a value are defined; only where checks/undefined writes it, for a run with values
     custom(name) an operation of the user: see custom.py; several results
     for          lower, upper, step, initial values...; one region
     while        initial values...; regions condition, body

@@ -65,7 +65,7 @@ def _descriptor(x: Any, what: str) -> DescriptorInKernel:
 def _gather(b: Builder, desc: DescriptorInKernel, x_offsets: Value, y_offset: Operand) -> Value:
     """Rows `x_offsets` (a tile with one axis) of a tensor with two axes, from column `y_offset`; blocks are (1, columns)."""
     pointer, mask = _rows(b, _descriptor(desc, "gather"), x_offsets, y_offset, "gather")
-    return b.load(pointer, mask, None)
+    return b.load(pointer, mask, None, padding="zero")
 
 
 @builtin

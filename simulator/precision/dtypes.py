@@ -215,6 +215,11 @@ def limits(t: DType) -> tuple[int, int]:
     return (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "int" else (0, 2**t.bits - 1)
 
 
+def poison(t: DType) -> float | int:
+    """What stands for an element that nobody gave a value: NaN, or the smallest integer."""
+    return limits(t)[0] if t.is_int() else np.nan
+
+
 def wrapped(value: int, t: DType) -> int:
     """`value` as an integer of that type: what does not fit wraps, as in the register."""
     value &= (1 << t.bits) - 1

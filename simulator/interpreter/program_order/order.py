@@ -55,7 +55,7 @@ def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     """
     if grid == (1, 1, 1):
         return Order(False)
-    if _reach_anything(program):
+    if reaches_anything(program):
         return Order(True)
     shared = _shared(program, arguments)
     if not shared:
@@ -103,7 +103,7 @@ def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -
     return without_addresses(program, matters)
 
 
-def _reach_anything(program: Program) -> bool:
+def reaches_anything(program: Program) -> bool:
     """Whether pointers made of numbers are written through, or read while others are written."""
     roots = pointer_roots(program)
     rootless = [_what(op) for op, _ in _accesses(program.body, 1) if not roots.get(op.operand(0).id)]

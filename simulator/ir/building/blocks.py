@@ -212,7 +212,7 @@ def load_block(b: Builder, block: Block, axes: Sequence[int], padding: str) -> V
         raise KernelError(f"padding_option 'nan' needs a floating type, got {block.element}")
     mask = inside(b, block, axes)
     other = float("nan") if padding == "nan" and mask is not None else None
-    return b.load(pointers(b, block), mask, other)
+    return b.load(pointers(b, block), mask, other, padding=padding)
 
 
 def store_block(b: Builder, block: Block, value: Any, axes: Sequence[int]) -> None:

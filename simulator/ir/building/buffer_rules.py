@@ -88,21 +88,38 @@ def check_rows(dst: KernelBuffer, modes: Mapping[str, Any]) -> None:
 def check_aligned(
     whole: KernelBuffer, at: list[Any], size: tuple[int, ...], step: tuple[int, ...], pitch: tuple[int, ...]
 ) -> None:
+    """Refuse parts whose rows are not on blocks; where one begins is checked as it runs if the program alone knows it."""
     if any(s != 1 for s in step):
         raise KernelError(
             f"subview: all strides must be 1, got {list(step)}; take every other element of a tensor with extract_slice"
         )
-    if not all(isinstance(x, int) for x in at):
-        return  # where it begins is known to the program only
     bits = whole.dtype.bits
-    first = sum(x * p for x, p in zip(at, pitch, strict=True)) * bits // 8
     rows = [p * bits // 8 for p, n in zip(pitch[:-1], size, strict=False) if n > 1]
-    for name, found in (("it begins at byte", first), *(("its rows are apart by bytes", r) for r in rows)):
+    known = all(isinstance(x, int) for x in at)
+    begins = [sum(x * p for x, p in zip(at, pitch, strict=True)) * bits // 8] if known else []
+    for name, found in (*((BEGINS, x) for x in begins), *(("its rows are apart by bytes", r) for r in rows)):
         if found % BLOCK_BYTES:
-            raise KernelError(
-                f"subview of {whole}: {name} {found}, which must be a multiple of {BLOCK_BYTES}; take offsets and a last "
-                f"axis that are multiples of {BLOCK_BYTES * 8 // bits} elements, or extract_slice of the tensor"
-            )
+            raise KernelError(off_blocks(str(whole), name, found, bits))
+
+
+BEGINS = "it begins at byte"
+
+
+def off_blocks(whole: str, name: str, found: int, bits: int) -> str:
+    """What is wrong with a part of `whole`; name: of the distance that is `found` bytes. bits: of an element."""
+    return (
+        f"subview of {whole}: {name} {found}, which must be a multiple of {BLOCK_BYTES}; take offsets and a last "
+        f"axis that are multiples of {BLOCK_BYTES * 8 // bits} elements, or extract_slice of the tensor"
+    )
+
+
+def pitch_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Elements from one index to the next on each axis of a whole buffer."""
+    out, n = [], 1
+    for size in reversed(shape):
+        out.append(n)
+        n *= size
+    return tuple(reversed(out))
 
 
 def listed(x: Any) -> tuple[Any, ...]:

@@ -28,6 +28,7 @@ from .buffer_rules import (
     element_type,
     integers,
     listed,
+    pitch_of,
     tile,
 )
 from .builder import Builder
@@ -38,9 +39,9 @@ KEY = "buffer "  # no name of a kernel has a space
 
 
 def _unwritten(at: Context, op: Op) -> np.ndarray:
-    """What was never written: NaN, or the smallest integer."""
-    r, dtype = op.results[0], result_type(op)
-    return np.full((1, *r.shape), ty.limits(dtype)[0] if dtype.is_int() else np.nan, dtype.host_dtype)
+    """What was never written."""
+    dtype = result_type(op)
+    return np.full((1, *op.results[0].shape), ty.poison(dtype), dtype.host_dtype)
 
 
 def _written(at: Context, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
@@ -168,7 +169,7 @@ def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> Ker
         raise KernelError(f"subview: {whole} has {rank} axes, but {len(at)} offsets are given")
     for axis, (n, first, count, s) in enumerate(zip(whole.shape, at, size, step, strict=True)):
         slices.check_axis(what, axis, n, first if isinstance(first, int) else None, count, s)
-    pitch = whole.strides or _pitch(whole.shape)
+    pitch = whole.strides or pitch_of(whole.shape)
     check_aligned(whole, at, size, step, pitch)
     if whole.offsets:
         at = [b.binary("add", x, y) for x, y in zip(whole.offsets, at, strict=True)]
@@ -215,14 +216,6 @@ def name_contents(program: Program, names: Mapping[str, str]) -> dict[int, Op]:
 def _split(offsets: tuple[Any, ...]) -> tuple[tuple[int | None, ...], list[Value]]:
     fixed = tuple(x if isinstance(x, int) else None for x in offsets)
     return fixed, [x for x in offsets if isinstance(x, Value)]
-
-
-def _pitch(shape: tuple[int, ...]) -> tuple[int, ...]:
-    out, n = [], 1
-    for size in reversed(shape):
-        out.append(n)
-        n *= size
-    return tuple(reversed(out))
 
 
 def _buffer(what: str, x: Any) -> KernelBuffer:

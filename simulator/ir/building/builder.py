@@ -436,15 +436,26 @@ class Builder:
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
-    def load(self, pointer: Value, mask: Operand | None, other: Operand | None, cache: str = "") -> Value:
+    def load(
+        self,
+        pointer: Value,
+        mask: Operand | None,
+        other: Operand | None,
+        cache: str = "",
+        padding: str | None = None,
+    ) -> Value:
+        """padding: of a block ("zero", ""), or "random": what is masked out holds without `other`; None: Triton's rule."""
         element = pointee(pointer, "load")
         if isinstance(element, PointerType):  # a table of pointers holds addresses
-            return self.cast(self.load(self.cast(pointer, PointerType(ty.int64)), mask, other), element)
+            addresses = self.load(self.cast(pointer, PointerType(ty.int64)), mask, other, padding=padding)
+            return self.cast(addresses, element)
         pointer, m = self._with_mask(pointer, mask, "load")
         if other is not None and mask is None:
             raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
         o = None if other is None else self.broadcast_to(self.cast(other, element), pointer.shape)
-        hints = {"cache": cache} if cache else {}
+        hints: dict[str, Any] = {"cache": cache} if cache else {}
+        if padding is not None and m is not None and o is None:
+            hints["padding"] = padding
         return self.emit_one("load", (pointer, m, o), element, pointer.shape, **hints)
 
     def store(self, pointer: Value, value: Operand, mask: Operand | None) -> None:

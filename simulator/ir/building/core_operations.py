@@ -295,6 +295,7 @@ define_all(
         "broadcast": Operation(FREE, view=True, formula=True, infer=Builder.broadcast_to),
         "addptr": Operation(FREE, formula=True, infer=Builder.binary),
         "assert": Operation(FREE, effect=True),
+        "defined": Operation(FREE, effect=True),  # written by checks/undefined, for values only
         **dict.fromkeys(("for", "while", "if"), Operation(FREE)),
     }
 )

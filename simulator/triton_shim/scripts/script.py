@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ... import triton_shim
+from ...checks.written.scratch import numpy_marked
 from ...errors import AscendtileError, UsageError
 from ...l2.chain import chain
 from ...observers import watch
@@ -47,7 +48,13 @@ def run_script(
     script: Script, tell: Callable[[Run], None], devices: Sequence[str] = ("npu",)
 ) -> ScriptOutcome:
     """Run it and `tell` of its launches. Errors of the simulator are raised, with the place of the launch added."""
-    with watch(tell), chain(), triton_shim.installed(devices), _like_python(script):
+    with (
+        watch(tell),
+        chain(),
+        triton_shim.installed(devices),
+        _like_python(script),
+        numpy_marked(sys.path[0]),
+    ):
         try:
             _start(script)
         except SystemExit as e:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ... import observers as watching
+from ...checks.written.scratch import mark_torch
 from . import npu
 from .clock import CLOCK
 
@@ -162,9 +163,12 @@ def _mode(owner: TorchOnCpu) -> Any:
                 kwargs["device"] = owner.rewrite(kwargs["device"])
             if kwargs.get("pin_memory"):
                 kwargs["pin_memory"] = False  # memory of the CPU is what the device reads anyway
-            if getattr(func, "__name__", "") == "to":
+            name = getattr(func, "__name__", "")
+            if name == "to":
                 args = tuple(map(owner.rewrite, args))
-            return func(*args, **kwargs)
+            made = func(*args, **kwargs)
+            mark_torch(name, made)
+            return made
 
     return OnCpu()
 

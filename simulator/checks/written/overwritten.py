@@ -1,0 +1,104 @@
+"""Stores to global memory in vain: the same program stores to the same elements again, and nobody has read them between.
+
+It is legal and what stays is defined, so it costs time and is no fault. Told is a store of which all elements are
+overwritten: a block that is moved back to end with the tensor stores a part of them twice on purpose.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...interpreter.faults import place
+from ...interpreter.tensors import Tensor
+from ...ir.pointer_roots import pointer_roots
+from ...ir.program import Op, Program, Region
+from ...messages import Message, time_hint
+from ..access import Access, Watcher
+from ._touched import read, store
+from .touched import Memory, rows_of
+
+MOST_STORES = 1 << 25  # of a program each; a launch with more is not followed to its end
+
+
+class OverwrittenUnread(Watcher):
+    """Follows stores; only where a program may store to one place twice."""
+
+    def __init__(self, program: Program) -> None:
+        self.on = _may_store_twice(program)
+        self.memory: Memory[np.ndarray] = Memory(lambda s: np.zeros(s.units, np.uint32))
+        self.stores: list[tuple[int, Access]] = []  # number of the first lane's store, and what it is
+        self.count = 1
+        self.programs = np.zeros(1024, np.int64)
+        self.counts = np.zeros((1024, 3), np.uint32)
+
+    def tensors(self, given: list[Tensor]) -> None:
+        if self.on:
+            self.memory.add(given)
+
+    def access(self, a: Access) -> None:
+        stretch = self.memory.of(a.tensor) if self.on else None
+        at = None if stretch is None else stretch.place(a.tensor)
+        if stretch is None or at is None or stretch.map is None:
+            return
+        rows = rows_of(a)
+        if a.what != "store":
+            read(stretch.map, rows, *at)
+            return
+        first = self._numbered(a)
+        store(stretch.map, rows, *at, first, self.programs, self.counts)
+
+    def _numbered(self, a: Access) -> int:
+        """The number of the store of the first lane."""
+        first, self.count = self.count, self.count + len(a.programs)
+        self.on = self.count < MOST_STORES
+        if self.count > len(self.programs):
+            room = 2 * self.count
+            self.programs = np.concatenate([self.programs, np.zeros(room - len(self.programs), np.int64)])
+            self.counts = np.concatenate([self.counts, np.zeros((room - len(self.counts), 3), np.uint32)])
+        self.programs[first : self.count] = a.programs
+        self.stores.append((first, a._replace(region=None, where=None, mask=None, offsets=None)))
+        return first
+
+    def found(self) -> tuple[Message, ...]:
+        written, again, by = self.counts[: self.count].T
+        told: dict[tuple[int, int, str], Message] = {}
+        firsts = [first for first, _ in self.stores]
+        for number in np.flatnonzero((written > 0) & (again == written)).tolist():
+            one, other = (
+                self.stores[int(np.searchsorted(firsts, n, "right")) - 1][1]
+                for n in (number, int(by[number]))
+            )
+            key = one.op.id, other.op.id, one.tensor.name
+            if key not in told:
+                told[key] = self._message(one, other, int(self.programs[number]))
+        return tuple(told.values())
+
+    def _message(self, one: Access, other: Access, number: int) -> Message:
+        text = (
+            f"all that {one.site.program(number)} stores to {one.tensor.name!r} here it stores to again at line "
+            f"{other.op.loc.line}, and nobody loads it between: the first store is in vain; leave it out, or store once "
+            "behind the loop"
+        )
+        return time_hint(text, place(one.op), (number,))
+
+
+def _may_store_twice(program: Program) -> bool:
+    """Whether one program reaches two stores to one tensor, or one in a loop."""
+    roots = pointer_roots(program)
+    seen: set[str] = set()
+    for op, looped in _stores(program.body, False):
+        names = set(roots.get(op.operand(0).id) or ("",))
+        if looped or seen & names or "" in seen | names:
+            return True
+        seen |= names
+    return False
+
+
+def _stores(region: Region, looped: bool) -> list[tuple[Op, bool]]:
+    out = []
+    for op in region.ops:
+        if op.kind == "store":
+            out.append((op, looped))
+        for inner in op.regions:
+            out += _stores(inner, looped or op.kind in ("for", "while"))
+    return out

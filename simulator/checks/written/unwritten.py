@@ -1,0 +1,61 @@
+"""Loads from global memory that nobody has written: no launch, and nothing else. `scratch.py` says how that is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...interpreter.faults import place
+from ...interpreter.tensors import Tensor
+from ...messages import Message, fault
+from ..access import Access, Watcher
+from ._touched import clear, first_set
+from .scratch import unwritten
+from .touched import Memory, Stretch, rows_of
+
+
+class UnwrittenMemory(Watcher):
+    """Follows the memory of a launch that was not written before it."""
+
+    def __init__(self) -> None:
+        self.memory: Memory[np.ndarray] = Memory(_marks)
+        self.told: dict[int, Message] = {}
+
+    def tensors(self, given: list[Tensor]) -> None:
+        self.memory.add(given)
+
+    def access(self, a: Access) -> None:
+        stretch = self.memory.of(a.tensor)
+        at = None if stretch is None else stretch.place(a.tensor)
+        if stretch is None or at is None or stretch.map is None:
+            return
+        rows = rows_of(a)
+        if a.what != "store" and a.op.id not in self.told:
+            found = first_set(stretch.map, rows, *at)
+            if found is not None:
+                self._tell(a, *found)
+        if a.what != "load":
+            clear(stretch.map, rows, *at)
+
+    def _tell(self, a: Access, lane: int, index: int) -> None:
+        number = int(a.programs[lane if len(a.programs) > 1 else 0])
+        does = "loads" if a.what == "load" else f"makes an {a.what} of"
+        text = (
+            f"{a.site.program(number)} {does} element {index - a.tensor.origin} of {a.tensor.name!r}, which nobody has "
+            "written: on the device it holds what was there; store it before, mask the access, or make the memory with zeros"
+        )
+        self.told[a.op.id] = fault(text, place(a.op), (number,))
+
+    def found(self) -> tuple[Message, ...]:
+        return tuple(self.told.values())
+
+
+def _marks(stretch: Stretch[np.ndarray]) -> np.ndarray | None:
+    """A mark for each unit that nobody has written; None where all of it was."""
+    out: np.ndarray | None = None
+    for t in stretch.tensors:
+        assert t.window is not None
+        found, at = unwritten(t.window, t.dtype), stretch.place(t)
+        if found is not None and at is not None:
+            out = np.zeros(stretch.units, np.uint8) if out is None else out
+            out[at[0] : at[0] + t.elements * at[1]] |= np.repeat(found, at[1])
+    return out

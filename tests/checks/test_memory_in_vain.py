@@ -1,0 +1,133 @@
+"""Memory that nobody has written is not loaded; a store that is overwritten before anybody loads it costs time."""
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.simulator.checks.written.scratch import fill, unwritten
+from ascendtile.simulator.precision import dtypes as ty
+
+B = tl.constexpr(16)
+
+
+@sim.jit
+def partial_sums(x, scratch, n):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(scratch + tl.program_id(0), tl.sum(tl.load(x + i), axis=0))
+
+
+@sim.jit
+def total(scratch, out, n):
+    i = tl.arange(0, B)
+    tl.store(out, tl.sum(tl.load(scratch + i, mask=i < n, other=0.0), axis=0))
+
+
+def told(run, kind, text):
+    return [m for m in run.warnings if m.kind == kind and text in m]
+
+
+def sums(n, dtype="float32"):
+    """The launch that adds the first `n` of 5 partial sums of a scratch of 16."""
+    x, out = np.ones(80, np.float32), np.zeros(1, np.float32)
+    scratch = sim.empty(16, dtype)
+    with sim.device(check=True, time=False):
+        partial_sums[(5,)](x, scratch, 80)
+        return total[(1,)](scratch, out, n)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "int64"])
+def test_scratch_that_was_not_written_is_a_fault_with_its_element(dtype):
+    (found,) = told(sums(6, dtype), "fault", "nobody has written")
+    assert "program 0 loads element 5 of 'scratch'" in found
+    assert found.programs == (0,)
+    assert told(sums(5, dtype), "fault", "nobody has written") == []
+
+
+@pytest.mark.parametrize("dtype", [t for t in ty.ALL if not t.is_bool()])
+def test_unwritten_elements_are_those_that_nobody_has_assigned(dtype):
+    x = fill(np.zeros(40, dtype.storage))
+    assert unwritten(x, dtype).all()
+    x[8:24] = x.dtype.type(1)
+    assert np.flatnonzero(~unwritten(x, dtype)).tolist() == list(range(8, 24))
+    x[...] = x.dtype.type(1)
+    assert unwritten(x, dtype) is None
+
+
+@sim.jit
+def in_one_launch(x, scratch, out, n):
+    i = tl.arange(0, B)
+    tl.store(scratch + i, tl.load(x + i), mask=i < n)
+    tl.store(out + i, tl.load(scratch + 15 - i, mask=15 - i < 12, other=0.0))
+
+
+@pytest.mark.parametrize(("n", "count"), [(11, 1), (12, 0)])
+def test_what_a_launch_has_stored_is_written(n, count):
+    x, scratch, out = np.ones(16, np.int16), sim.empty(16, "int16"), np.zeros(16, np.int16)
+    with sim.device(check=True, time=False):
+        run = in_one_launch[(1,)](x, scratch, out, n)
+    assert len(told(run, "fault", "nobody has written")) == count
+
+
+@sim.jit
+def counter(count, out, n):
+    tl.store(out + tl.program_id(0), tl.atomic_add(count, 1))
+
+
+@pytest.mark.parametrize(("count", "faults"), [(sim.empty(1, "int32"), 1), (np.zeros(1, np.int32), 0)])
+def test_an_atomic_on_what_nobody_has_written_is_a_fault(count, faults):
+    with sim.device(check=True, time=False):
+        run = counter[(3,)](count, np.zeros(3, np.int32), 3)
+    assert len(told(run, "fault", "makes an atomic_add of element 0 of 'count'")) == faults
+
+
+@sim.jit
+def store_twice(x, out, READ: tl.constexpr, SHIFT: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i)
+    tl.store(out + i, v)
+    if READ:
+        v += tl.load(out + i)
+    tl.store(out + i + SHIFT, v * 2.0)
+
+
+@sim.jit
+def store_in_a_loop(x, out, READ: tl.constexpr, SHIFT: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.zeros((B,), tl.float32)
+    for k in range(3):
+        v += tl.load(x + i)
+        tl.store(out + i + k * SHIFT * 16, v)
+        if READ:
+            v += tl.load(out + i)
+
+
+@sim.jit
+def store_by_addresses(x, out, READ: tl.constexpr, SHIFT: tl.constexpr):
+    i = tl.arange(0, B)
+    at = tl.load(x + i).to(tl.int32) * i
+    tl.store(out + at, 1.0)
+    if READ:
+        tl.atomic_add(out + at, 1.0)
+    tl.store(out + at + SHIFT, 2.0)
+
+
+KERNELS = [store_twice, store_in_a_loop, store_by_addresses]
+
+
+def stored(kernel, **how):
+    x, out = np.ones(64, np.float32), np.zeros(128, np.float32)
+    with sim.device(check=True, time=False):
+        return told(kernel[(1,)](x, out, **how), "time", "in vain")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_store_that_is_overwritten_unread_costs_time_and_names_both_lines(kernel):
+    (found,) = stored(kernel, READ=False, SHIFT=0)
+    assert "all that program 0 stores to 'out' here it stores to again at line" in found
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("how", [{"READ": True, "SHIFT": 0}, {"READ": False, "SHIFT": 1}])
+def test_a_store_that_is_read_or_overwritten_in_part_is_not_told(kernel, how):
+    assert stored(kernel, **how) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time as clock
 from collections.abc import Callable
 from dataclasses import replace
@@ -179,7 +178,7 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
     how, asked = numerics(call.device), checks_of(call.device)
-    watchers = watchers_of(call.program, math.prod(call.grid), asked)
+    watchers = watchers_of(call.program, call.grid, call.arguments, asked)
     again = asked.check and not reaches_anything(call.program)
 
     def values(part: Program) -> NumpyBackend:

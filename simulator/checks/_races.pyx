@@ -78,7 +78,7 @@ def find_unequal(
 ):
     """Two positions of one program that store different bytes to one element, or None.
 
-    last: by element, the position that stored to it last, counted from `first`; less for those of earlier calls.
+    last: by element, the position that stored to it last, counted from `first`; less for earlier calls.
     """
     cdef Py_ssize_t i, j, found = -1, count = at.shape[0] // rows
     cdef Py_ssize_t size = values.shape[0] // max(1, at.shape[0])

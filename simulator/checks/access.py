@@ -49,6 +49,9 @@ class Access(NamedTuple):
             sizes = np.maximum(self.region.highs[0] - self.region.lows[0], 0)
             count = int(sizes.prod())
             at = self.region.starts[0] + (self.region.lows[0] * self.region.strides[0]).sum()
+        elif self.where is not None and len(self.where.at) == 1:
+            count = int(self.where.chosen[0]) if len(self.where.chosen) else 1
+            at = self.where.at[0]
         else:
             assert self.where is not None
             chosen = self.where.at[self.where.chosen.view(bool)] if len(self.where.chosen) else self.where.at

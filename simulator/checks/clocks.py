@@ -8,6 +8,7 @@ What a program did in epoch e is ordered before what another one does if the clo
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..ir.program import Op, Program, Region
 MOST_PROGRAMS = (
     1 << 16
 )  # of a launch whose clocks are kept: a program then costs 256 KiB at each address that it releases
+MOST_AT_ONCE = 1 << 12  # where all of them run at once, each with a clock of its own
 MOST_BYTES = 1 << 30  # of what was released; addresses beyond that share one clock
 _NO_BASE = np.zeros(1, np.int64)
 _NO_CLOCK = np.empty((0, 0), np.int32)
@@ -47,22 +49,23 @@ class Clocks:
         self.together = together
         self.epochs = np.zeros(programs, np.int32)
         self.rows = np.zeros((programs if together else 1, programs), np.int32)
-        self.now = -1
+        self.running = -1
         self.released: dict[Hashable, np.ndarray] = {}
         self.most = max(1, MOST_BYTES // (4 * programs))
 
-    def order(self, programs: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """What orders accesses of those programs, as `visit_boxes` takes it."""
+    def now(self, programs: np.ndarray) -> tuple[Any, tuple[np.ndarray, np.ndarray, bool]]:
+        """The epochs of programs, and what orders their accesses as `visit_boxes` takes it."""
         if self.together:
-            return _NO_BASE, self.rows[programs], False
-        self._row(int(programs[0]))
-        return _NO_BASE, self.rows, False
+            return self.epochs[programs], (_NO_BASE, self.rows[programs], False)
+        program = int(programs[0])
+        self._row(program)
+        return int(self.epochs[program]), (_NO_BASE, self.rows, False)
 
     def _row(self, program: int) -> np.ndarray:
         if self.together:
             return np.asarray(self.rows[program])
-        if program != self.now:
-            self.now = program
+        if program != self.running:
+            self.running = program
             self.rows[:] = 0
         return np.asarray(self.rows[0])
 

@@ -9,8 +9,8 @@ tells whether any was stored to twice, stores are noted, and in the end those to
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from .clocks import Clocks
 from .meeting_messages import unordered
 from .memory_map import (
     ATOMIC,
-    LOAD,
     MOST_OPERATIONS,
     MOST_UNITS,
     STORE,
@@ -40,16 +39,23 @@ MOST_PLACES = 1 << 20  # their programs and single elements
 
 
 class ProgramRaces(Watcher):
-    """Finds pairs of programs that meet; names the first pair of each two operations in a tensor."""
+    """Finds pairs of programs that meet; names the first pair of each two operations in a tensor.
 
-    def __init__(self, program: Program, programs: int) -> None:
+    meet: whether programs may read what others write, see `Order.depends`; asked where one runs at a time.
+    """
+
+    def __init__(self, program: Program, programs: int, meet: Callable[[], bool]) -> None:
         self.program = program
         self.programs = programs
-        self.barrier = "sync_block_all" in program.split_builtins
+        self.meet = meet
+        self.barrier = "sync_block_all" in program.split_builtins and any(
+            op.name == "all" and op.attrs["mode"] != "all_sub_vector" for op in program.of_kind("sync")
+        )
         self.mode = "off" if programs == 1 else "new"
         self.memory = MemoryMap()
         self.marks = _Marks()
         self.clocks: Clocks | None = None
+        self.plans: dict[tuple[int, int], _Plan] = {}
         self.numbers: dict[int, int] = {}
         self.operations: dict[int, Op] = {}
         self.told: dict[tuple[Any, ...], Message] = {}
@@ -70,26 +76,28 @@ class ProgramRaces(Watcher):
             self._begin(a)
         if self.mode == "off" or not a.tensor.elements:
             return
-        kind = kind_of(a.what)
         if self.mode == "all":
-            self._follow(a, kind)
-        elif kind == STORE and self.mode == "stores":
-            self._visit(a, kind)
-        elif kind == STORE and self.marks.full(a, self.memory):
+            self._follow(a)
+        elif a.what != "store":
+            return
+        elif self.mode == "stores":
+            self._visit(a, STORE)
+        elif self.marks.full(a, self.memory):
             self._visit_noted(self.marks.notes)
             self.mode = "stores"
 
     def _begin(self, a: Access) -> None:
         """Look at everything where programs run one after another, or stop for each other."""
         alone = int(a.programs.min()) == int(a.programs.max())
-        self.mode = "all" if alone or self.barrier else "marks"
+        self.mode = "all" if self.barrier or (alone and self.meet()) else "marks"
         if self.mode == "marks" or not (self.barrier or self.shared.names):
             return
-        if self.programs > order.MOST_PROGRAMS:
+        most = order.MOST_AT_ONCE if self.barrier else order.MOST_PROGRAMS
+        if self.programs > most:
             self.mode = "off"
             self.told[()] = note(
-                f"races between the {self.programs} programs were not looked for: they wait for each other by atomics, "
-                f"which is followed for at most {order.MOST_PROGRAMS}; try a smaller grid"
+                f"races between the {self.programs} programs were not looked for: they wait for each other, which is "
+                f"followed for at most {most}; try a smaller grid"
             )
             return
         self.clocks = Clocks(self.programs, self.barrier)
@@ -110,23 +118,32 @@ class ProgramRaces(Watcher):
 
     # -- accesses ----------------------------------------------------------------------------------------------------
 
-    def _follow(self, a: Access, kind: int) -> None:
+    def _follow(self, a: Access) -> None:
         """An access and, by the clocks, what it orders."""
-        area = self.memory.area(a.tensor)
-        if not self.shared.stored & (area.names | {""}):
+        key = a.op.id, id(a.tensor)
+        how = self.plans.get(key)
+        if how is None:
+            how = self.plans[key] = self._plan(a)
+        if not how.written:
             return
-        if kind == LOAD and a.op.id in self.shared.waits:
-            kind = ATOMIC
-        if self.clocks is None or kind != ATOMIC or not self.shared.names & (area.names | {""}):
-            self._visit(a, kind)
+        if not how.hands_on or self.clocks is None:
+            self._visit(a, how.kind)
             return
         for lane in range(len(a.programs)):
-            self._hand_on(a.of_lane(lane), kind, self.clocks, id(area))
+            self._hand_on(a if len(a.programs) == 1 else a.of_lane(lane), how.kind, self.clocks)
 
-    def _hand_on(self, a: Access, kind: int, clocks: Clocks, where: int) -> None:
+    def _plan(self, a: Access) -> _Plan:
+        """What there is to do for an operation on a tensor."""
+        names = self.memory.area(a.tensor).names | {""}
+        kind = ATOMIC if a.op.id in self.shared.waits else kind_of(a.what)
+        hands_on = kind == ATOMIC and bool(self.shared.names & names)
+        return _Plan(kind, bool(self.shared.stored & names), hands_on)
+
+    def _hand_on(self, a: Access, kind: int, clocks: Clocks) -> None:
         program, (count, at) = int(a.programs[0]), a.places
         if not count:
             return
+        where = id(self.memory.area(a.tensor))
         if order.acquires(a.op, self.shared.waits):
             clocks.acquire(program, where, at)
         self._visit(a, kind)
@@ -134,10 +151,11 @@ class ProgramRaces(Watcher):
             clocks.release(program, where, at)
 
     def _visit(self, a: Access, kind: int) -> None:
-        number = self.numbers.setdefault(a.op.id, min(len(self.numbers) + 1, MOST_OPERATIONS))
-        self.operations[number] = a.op
-        epochs = 0 if self.clocks is None else self.clocks.epochs[a.programs]
-        how = order.UNORDERED if self.clocks is None else self.clocks.order(a.programs)
+        number = self.numbers.get(a.op.id)
+        if number is None:
+            number = self.numbers[a.op.id] = min(len(self.numbers) + 1, MOST_OPERATIONS)
+            self.operations[number] = a.op
+        epochs, how = (0, order.UNORDERED) if self.clocks is None else self.clocks.now(a.programs)
         met = self.memory.visit(a, kind, entries(a.programs, epochs, number), how)
         if met is not None:
             self._tell(a, met)
@@ -153,6 +171,16 @@ class ProgramRaces(Watcher):
         if key not in self.told:
             handed_on = self.mode == "all" and bool(self.shared.names)
             self.told[key] = unordered(a, met, other, handed_on, self.memory.area(a.tensor).names)
+
+
+class _Plan(NamedTuple):
+    """Of an operation on a tensor. kind: LOAD, STORE or ATOMIC. written: whether any program writes there. hands_on: whether
+    it tells programs of each other.
+    """
+
+    kind: int
+    written: bool
+    hands_on: bool
 
 
 class _Shared:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+from ..interpreter.lanes import chunk_size
+from ..interpreter.program_order.order import must_run_one_by_one
 from ..ir.program import Program
 from .access import Watcher
 from .asked import Checks
@@ -16,9 +21,17 @@ from .written.scratch import any_filled
 from .written.unwritten import UnwrittenMemory
 
 
-def watchers_of(program: Program, programs: int, asked: Checks) -> tuple[Watcher, ...]:
-    """Those of a launch of `programs` programs, for the parts of both cores together."""
-    found: list[Watcher] = [ProgramRaces(program, programs), MaskedLanes()]
+def watchers_of(
+    program: Program, grid: tuple[int, int, int], arguments: dict[str, Any], asked: Checks
+) -> tuple[Watcher, ...]:
+    """Those of a launch, for the parts of both cores together."""
+
+    def meet() -> bool:
+        # Programs run one by one because they meet, or because their tiles are so large.
+        return chunk_size(program) > 1 or must_run_one_by_one(program, grid, arguments)
+
+    programs = math.prod(grid)
+    found: list[Watcher] = [ProgramRaces(program, programs, meet), MaskedLanes()]
     if asked.split and any(op.kind in ("dot", "sync") for op in program.walk()):
         found.append(CoreRaces(program, programs))
     if asked.check:

@@ -10,7 +10,6 @@ import numpy as np
 from ..checks.access import Access, Watcher
 from ..checks.asked import NONE_ASKED, Checks
 from ..checks.undefined.watch import UndefinedElements
-from ..checks.watching import watchers_of
 from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
@@ -56,7 +55,7 @@ class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
-    watchers: those of the launch, where the parts of both cores have a backend each. quiet: nothing is printed.
+    watchers: are shown every access; those of a launch are the same for the parts of both cores. quiet: nothing is printed.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class NumpyBackend(Backend):
         numerics: vector.Numerics,
         waiting: frozenset[int] = frozenset(),
         checks: Checks = NONE_ASKED,
-        watchers: tuple[Watcher, ...] | None = None,
+        watchers: tuple[Watcher, ...] = (),
         quiet: bool = False,
     ) -> None:
         self.quiet = quiet
@@ -76,10 +75,8 @@ class NumpyBackend(Backend):
         self.numerics = numerics
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
-        self.watchers = (
-            watchers_of(program, grid[0] * grid[1] * grid[2], checks) if watchers is None else watchers
-        )
-        self.undefined = next((w for w in self.watchers if isinstance(w, UndefinedElements)), None)
+        self.watchers = watchers
+        self.undefined = next((w for w in watchers if isinstance(w, UndefinedElements)), None)
         self.crossing = frozenset(number for w in self.watchers for number in w.crossing)
         self.known: Known | None = None
         self.printed: dict[int, int] = {}

@@ -43,7 +43,7 @@ def run_values(
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
 
-    watchers = watchers_of(program, total, checks)
+    watchers = watchers_of(program, grid, arguments, checks)
 
     def interpreter(part: Program) -> Interpreter:
         backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, watchers)

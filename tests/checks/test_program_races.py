@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
@@ -276,3 +278,38 @@ def test_elements_of_one_store_that_fall_together_differ_or_are_silent(
     (found,) = faults(wrong, check=True)
     assert says in found
     assert not faults(right, check=True)
+
+
+def test_what_is_too_large_to_be_looked_at_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ascendtile.simulator.checks import clocks, memory_map
+
+    monkeypatch.setattr(clocks, "MOST_PROGRAMS", 3)
+    monkeypatch.setattr(memory_map, "MOST_UNITS", 31)
+    with sim.device(time=False):
+        lock, large = (
+            next(w for w in PAIRS[name].wrong().warnings if "not looked for" in w)
+            for name in ("lock given back too early", "chain")
+        )
+    assert lock.kind == large.kind == "note"
+    assert "races between the 4 programs were not looked for" in lock
+    assert "races in 'out' were not looked for: it has 32 elements" in large
+
+
+@given(
+    stores=st.lists(st.integers(0, 11), min_size=4, max_size=4),
+    loads=st.lists(st.integers(0, 11), min_size=4, max_size=4),
+)
+def test_a_fault_is_told_exactly_where_programs_touch_what_another_one_stores(
+    stores: list[int], loads: list[int]
+) -> None:
+    table = np.array([loads, stores], np.int32)
+    meets = any(
+        p != q and (stores[p] == stores[q] or stores[p] == loads[q]) for p in range(4) for q in range(4)
+    )
+    assert bool(faults(lambda: moved[(4,)](floats(12), table, 4))) == meets
+
+
+@sim.jit
+def moved(x, table, n):
+    p = tl.program_id(0)
+    tl.store(x + tl.load(table + n + p), tl.load(x + tl.load(table + p)) + 1.0)

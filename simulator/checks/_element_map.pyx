@@ -68,31 +68,47 @@ cdef inline void keep(uint64_t* pair, Agent* me) noexcept nogil:
         pair[1] = me.entry
 
 
-cdef inline void touch(
-    Slots* m, int64_t at, Kind kind, Agent* me, Py_ssize_t lane, Met* met
+cdef void touch(Slots* m, int64_t unit, Kind kind, Agent* me, Py_ssize_t lane, Met* met) noexcept nogil:
+    """One unit in which there is something to look at."""
+    cdef uint64_t other = 0
+    if m.stored != NULL and not over(m.stored[unit], &me.over, me):
+        other = m.stored[unit]
+    if other == 0 and kind != LOAD and m.loaded != NULL:
+        other = unordered(m.loaded + 2 * unit, me)
+    if other == 0 and kind != ATOMIC and m.atomic != NULL:
+        other = unordered(m.atomic + 2 * unit, me)
+    if other != 0 and met.lane < 0:
+        met.lane, met.unit, met.other = lane, unit, other
+    if kind == STORE and m.loaded != NULL:
+        m.loaded[2 * unit], m.loaded[2 * unit + 1] = 0, 0
+    if kind == STORE and m.atomic != NULL:
+        m.atomic[2 * unit], m.atomic[2 * unit + 1] = 0, 0
+
+
+cdef void touch_row(
+    Slots* m, int64_t at, int64_t count, Kind kind, Agent* me, Py_ssize_t lane, Met* met
 ) noexcept nogil:
-    """One element of the tensor."""
-    cdef int64_t unit = m.shift + at * m.scale, end = m.shift + (at + 1) * m.scale
-    cdef uint64_t other
-    while unit < end:
-        other = 0
-        if m.stored != NULL and not over(m.stored[unit], &me.over, me):
-            other = m.stored[unit]
-        if other == 0 and kind != LOAD and m.loaded != NULL:
-            other = unordered(m.loaded + 2 * unit, me)
-        if other == 0 and kind != ATOMIC and m.atomic != NULL:
-            other = unordered(m.atomic + 2 * unit, me)
-        if other != 0 and met.lane < 0:
-            met.lane, met.unit, met.other = lane, unit, other
+    """So many elements of the tensor, one behind the other."""
+    cdef int64_t unit, first = m.shift + at * m.scale, end = m.shift + (at + count) * m.scale
+    cdef uint64_t seen, entry = me.entry
+    cdef uint64_t* stored = m.stored
+    cdef uint64_t* loaded = NULL if kind == LOAD else m.loaded
+    cdef uint64_t* atomic = NULL if kind == ATOMIC else m.atomic
+    cdef uint64_t* mine = m.loaded if kind == LOAD else m.atomic
+    for unit in range(first, end):
+        seen = 0
+        if stored != NULL and stored[unit] != me.over:
+            seen = stored[unit]
+        if loaded != NULL:
+            seen |= loaded[2 * unit] | loaded[2 * unit + 1]
+        if atomic != NULL:
+            seen |= atomic[2 * unit] | atomic[2 * unit + 1]
+        if seen != 0:
+            touch(m, unit, kind, me, lane, met)
         if kind == STORE:
-            m.stored[unit] = me.entry
-            if m.loaded != NULL:
-                m.loaded[2 * unit], m.loaded[2 * unit + 1] = 0, 0
-            if m.atomic != NULL:
-                m.atomic[2 * unit], m.atomic[2 * unit + 1] = 0, 0
+            stored[unit] = entry
         else:
-            keep((m.loaded if kind == LOAD else m.atomic) + 2 * unit, me)
-        unit += 1
+            keep(mine + 2 * unit, me)
 
 
 cdef Slots slots(
@@ -145,7 +161,7 @@ def visit_boxes(
     cdef Agent me
     cdef Met met
     cdef Py_ssize_t p, q, s, lo, hi
-    cdef int64_t a, b, c, d, e, at
+    cdef int64_t a, b, c, d, e, n, at
     met.lane = -1
     with nogil:
         for p in range(entries.shape[0]):
@@ -160,8 +176,12 @@ def visit_boxes(
                         for d in range(lows[lo, 3], highs[hi, 3]):
                             at = starts[q] + a * strides[s, 0] + b * strides[s, 1] + c * strides[s, 2]
                             at += d * strides[s, 3]
+                            if strides[s, 4] == 1:
+                                n = highs[hi, 4] - lows[lo, 4]
+                                touch_row(&m, at + lows[lo, 4], n, <Kind> kind, &me, p, &met)
+                                continue
                             for e in range(lows[lo, 4], highs[hi, 4]):
-                                touch(&m, at + e * strides[s, 4], <Kind> kind, &me, p, &met)
+                                touch_row(&m, at + e * strides[s, 4], 1, <Kind> kind, &me, p, &met)
     return None if met.lane < 0 else (met.lane, met.unit, met.other)
 
 
@@ -190,5 +210,5 @@ def visit_elements(
             first = p * count if rows > 1 else 0
             for i in range(first, first + count):
                 if every or chosen[i]:
-                    touch(&m, at[i], <Kind> kind, &me, p, &met)
+                    touch_row(&m, at[i], 1, <Kind> kind, &me, p, &met)
     return None if met.lane < 0 else (met.lane, met.unit, met.other)

@@ -37,5 +37,5 @@ def watchers_of(
     if asked.check:
         found += [StoreLanes(), UndefinedElements(program), DeadMoves(program), OverwrittenUnread(program)]
     if asked.check and any_filled():
-        found.append(UnwrittenMemory())
+        found.append(UnwrittenMemory(program))
     return tuple(found)

@@ -80,7 +80,7 @@ class NumpyBackend(Backend):
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
         self.watchers = watchers
-        self.undefined = next((w for w in self.watchers if isinstance(w, UndefinedElements)), None)
+        self.undefined = next((w for w in watchers if isinstance(w, UndefinedElements)), None)
         self.crossing = frozenset(number for w in self.watchers for number in w.crossing)
         self.known: Known | None = None
         self.outside = OutsideAccesses() if checks.warn_outside else None
@@ -181,7 +181,7 @@ class NumpyBackend(Backend):
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
 
     def filler(self, op: Op, mask: Any) -> Any:
-        """What masked-out lanes without `other` hold: None for 0."""
+        """What masked-out lanes without `other` hold: None for the 0 that Triton-Ascend gives them."""
         unknown = self.checks.poison and mask is not None and op.attrs.get("padding") != "zero"
         return poison(result_type(op)) if unknown else None
 

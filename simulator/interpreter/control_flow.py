@@ -13,7 +13,7 @@ from ..ir.program import Op, Region
 from .faults import place
 from .merging import merge
 from .state import DataDependentError, Frame, InterpreterState
-from .two_cores.spin import Spin
+from .two_cores.spin import Spin, is_due
 from .values import Opaque, take
 
 
@@ -149,11 +149,11 @@ class Flow(InterpreterState):
         index = np.arange(count)
         finished: list[tuple[np.ndarray, list[Any]]] = []
         all_active = self.active
-        iteration, spin = 0, Spin(self, op)
+        iteration = 0
         while len(index):
             self.step(op)
             self.iteration_begins(op, iteration)
-            spin.begins(iteration, carried, len(index))
+            spin = Spin(self, op, carried, len(index)) if is_due(iteration) else None
             iteration += 1
             self.active = all_active[index]
             inner = frame if len(index) == count else Frame(frame, index)
@@ -170,7 +170,7 @@ class Flow(InterpreterState):
                 self.active = all_active[index]
                 inner = Frame(frame, index)
             carried, _ = self.while_part(op, 1, inner, carried)
-            if spin.stands(carried, len(index)):
+            if spin is not None and spin.stands(carried, len(index)):
                 self._check_spin(op, inner, carried, spin)
             self.iteration_ends(op)
         self.active = all_active

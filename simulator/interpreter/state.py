@@ -22,6 +22,7 @@ from .flat_pointers import Known
 from .kernel_faults.overflow import IndexOverflows
 from .kernel_faults.zero_divisors import ZeroDivisors
 from .two_cores.exchange import Exchange
+from .two_cores.spin import Condition
 from .values import Affine, Box, Pointers, take
 
 DEFAULT_STEP_LIMIT = 1_000_000
@@ -75,6 +76,7 @@ class InterpreterState(ABC):
         self.begun = self.lanes_begun = 0  # lanes that have begun so far, and those of them that run now
         self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
         self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
+        self.conditions: dict[int, Condition] = {}  # of each `while` (by id) that was looked at
         self.exchange: Exchange | None = None  # with the interpreter of the other core's part
         self.core = ""  # whose part it is, if the parts run apart
         self.active = np.empty(0, np.int64)

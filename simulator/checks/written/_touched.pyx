@@ -6,6 +6,7 @@ unit of window index 0, `scale` the units of an element.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memchr, memset
 
 
 def box_rows(
@@ -41,12 +42,37 @@ def box_rows(
     return n
 
 
+cdef inline bint all_zero(const uint32_t* at, int64_t n) noexcept nogil:
+    cdef uint32_t seen = 0
+    cdef int64_t k
+    for k in range(n):
+        seen |= at[k]
+    return seen == 0
+
+
+def holds(const uint32_t[::1] memory, uint32_t pattern):
+    """Whether some word of the memory is the pattern."""
+    cdef int64_t k, first, end, n = memory.shape[0]
+    cdef int found = 0
+    with nogil:
+        for first in range(0, n, 4096):  # a block without a way out of it is compared many words at once
+            end = min(first + 4096, n)
+            for k in range(first, end):
+                found |= memory[k] == pattern
+            if found:
+                break
+    return bool(found)
+
+
 def first_set(const uint8_t[::1] marks, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):
     """Lane and window index of the first element with a mark; None if there is none."""
     cdef Py_ssize_t r
     cdef int64_t k, at, lane = -1, found = 0
     with nogil:
         for r in range(rows.shape[0]):
+            at = shift + rows[r, 1] * scale
+            if rows[r, 2] == 1 and memchr(&marks[at], 1, rows[r, 3] * scale) == NULL:
+                continue
             for k in range(rows[r, 3]):
                 at = rows[r, 1] + k * rows[r, 2]
                 if marks[shift + at * scale]:
@@ -63,10 +89,41 @@ def clear(uint8_t[::1] marks, const int64_t[:, ::1] rows, int64_t shift, int64_t
     cdef int64_t k, i, at
     with nogil:
         for r in range(rows.shape[0]):
+            at = shift + rows[r, 1] * scale
+            if rows[r, 2] == 1:
+                memset(&marks[at], 0, rows[r, 3] * scale)
+                continue
             for k in range(rows[r, 3]):
-                at = shift + (rows[r, 1] + k * rows[r, 2]) * scale
                 for i in range(scale):
-                    marks[at + i] = 0
+                    marks[at + k * rows[r, 2] * scale + i] = 0
+
+
+cdef struct Store:
+    uint32_t me  # its number
+    uint32_t first  # of the stores that are carried out together
+    uint32_t written
+
+
+cdef inline void store_units(
+    uint32_t* last, int64_t n, Store* s, const int64_t* programs, uint32_t[:, ::1] counts
+) noexcept nogil:
+    """Units that lie behind each other."""
+    cdef int64_t k
+    cdef uint32_t before
+    if n > 1 and all_zero(last, n):
+        for k in range(n):
+            last[k] = s.me
+        s.written += <uint32_t> n
+        return
+    for k in range(n):
+        before = last[k]
+        if before == s.me:
+            continue
+        if 0 < before < s.first and programs[before] == programs[s.me]:
+            counts[before, 1] += 1
+            counts[before, 2] = s.me
+        last[k] = s.me
+        s.written += 1
 
 
 def store(
@@ -82,22 +139,18 @@ def store(
     it wrote, units that the same program stored to again with nobody reading between, and the store that did.
     """
     cdef Py_ssize_t r
-    cdef int64_t k, i, at
-    cdef uint32_t me, before
+    cdef int64_t k, at
+    cdef Store s
     with nogil:
         for r in range(rows.shape[0]):
-            me = first + <uint32_t> rows[r, 0]
-            for k in range(rows[r, 3]):
-                at = shift + (rows[r, 1] + k * rows[r, 2]) * scale
-                for i in range(scale):
-                    before = last[at + i]
-                    if before == me:
-                        continue
-                    if 0 < before < first and programs[before] == programs[me]:
-                        counts[before, 1] += 1
-                        counts[before, 2] = me
-                    last[at + i] = me
-                    counts[me, 0] += 1
+            s.me, s.first, s.written = first + <uint32_t> rows[r, 0], first, 0
+            at = shift + rows[r, 1] * scale
+            if rows[r, 2] == 1:
+                store_units(&last[at], rows[r, 3] * scale, &s, &programs[0], counts)
+            else:
+                for k in range(rows[r, 3]):
+                    store_units(&last[at + k * rows[r, 2] * scale], scale, &s, &programs[0], counts)
+            counts[s.me, 0] += s.written
 
 
 def read(uint32_t[::1] last, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):
@@ -106,7 +159,10 @@ def read(uint32_t[::1] last, const int64_t[:, ::1] rows, int64_t shift, int64_t 
     cdef int64_t k, i, at
     with nogil:
         for r in range(rows.shape[0]):
+            at = shift + rows[r, 1] * scale
+            if rows[r, 2] == 1:
+                memset(&last[at], 0, rows[r, 3] * scale * sizeof(uint32_t))
+                continue
             for k in range(rows[r, 3]):
-                at = shift + (rows[r, 1] + k * rows[r, 2]) * scale
                 for i in range(scale):
-                    last[at + i] = 0
+                    last[at + k * rows[r, 2] * scale + i] = 0

@@ -24,8 +24,10 @@ from ...device import current_device
 from ...errors import UsageError
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
+from ._touched import holds
 
 UNIT = 0x7FFA  # a NaN of fp16 and bf16; two make one of fp32, four one of fp64
+HALF = UNIT << 16 | UNIT
 WORD = int.from_bytes(UNIT.to_bytes(2, "little") * 4, "little")
 _filled = [False]  # whether there is any such memory; without, nobody needs to look for it
 
@@ -72,13 +74,15 @@ def any_filled() -> bool:
 def unwritten(window: np.ndarray, dtype: DType) -> np.ndarray | None:
     """Which elements of a window nobody has written; None if all are."""
     memory = window.view(np.uint8)
-    if dtype.is_bool() or not len(memory):
+    lead = -window.ctypes.data % 4
+    aligned = memory[lead : lead + (len(memory) - lead) // 4 * 4]
+    if dtype.is_bool() or len(memory) <= lead or not holds(aligned.view(np.uint32), HALF):
         return None
     words = memory[: len(memory) // 8 * 8].view(np.uint64) == WORD
     if dtype.itemsize == 8:
         return words if words.any() else None
     if dtype.itemsize == 4:
-        found = memory.view(np.uint32) == WORD & 0xFFFFFFFF
+        found = memory.view(np.uint32) == HALF
         return found if found.any() else None
     if not words.any():
         return None

@@ -6,6 +6,8 @@ import numpy as np
 
 from ...interpreter.faults import place
 from ...interpreter.tensors import Tensor
+from ...ir.pointer_roots import pointer_roots
+from ...ir.program import Program
 from ...messages import Message, fault
 from ..access import Access, Watcher
 from ._touched import clear, first_set
@@ -16,12 +18,28 @@ from .touched import Memory, Stretch, rows_of
 class UnwrittenMemory(Watcher):
     """Follows the memory of a launch that was not written before it."""
 
-    def __init__(self) -> None:
-        self.memory: Memory[np.ndarray] = Memory(_marks)
+    def __init__(self, program: Program) -> None:
+        roots = pointer_roots(program)
+        reads = [op for op in program.walk() if op.kind in ("load", "atomic")]
+        self.loaded = {name for op in reads for name in roots.get(op.operand(0).id) or program.params}
+        self.memory: Memory[np.ndarray] = Memory(self._marks)
         self.told: dict[int, Message] = {}
 
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
+
+    def _marks(self, stretch: Stretch[np.ndarray]) -> np.ndarray | None:
+        """A mark for each unit that nobody has written; None where all of it was."""
+        out: np.ndarray | None = None
+        if self.loaded.isdisjoint(t.name for t in stretch.tensors):
+            return None
+        for t in stretch.tensors:
+            assert t.window is not None
+            found, at = unwritten(t.window, t.dtype), stretch.place(t)
+            if found is not None and at is not None:
+                out = np.zeros(stretch.units, np.uint8) if out is None else out
+                out[at[0] : at[0] + t.elements * at[1]] |= np.repeat(found, at[1])
+        return out
 
     def access(self, a: Access) -> None:
         stretch = self.memory.of(a.tensor)
@@ -47,15 +65,3 @@ class UnwrittenMemory(Watcher):
 
     def found(self) -> tuple[Message, ...]:
         return tuple(self.told.values())
-
-
-def _marks(stretch: Stretch[np.ndarray]) -> np.ndarray | None:
-    """A mark for each unit that nobody has written; None where all of it was."""
-    out: np.ndarray | None = None
-    for t in stretch.tensors:
-        assert t.window is not None
-        found, at = unwritten(t.window, t.dtype), stretch.place(t)
-        if found is not None and at is not None:
-            out = np.zeros(stretch.units, np.uint8) if out is None else out
-            out[at[0] : at[0] + t.elements * at[1]] |= np.repeat(found, at[1])
-    return out

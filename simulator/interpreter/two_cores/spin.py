@@ -16,67 +16,64 @@ import numpy as np
 from ...errors import RunError
 from ...ir.located_errors import at_line
 from ...ir.pointer_roots import pointer_roots
-from ...ir.program import Op, Value, walk
+from ...ir.program import Op, Program, Value, walk
 from ..flat_pointers import FlatMemory
 from ..tensors import Tensor, overlap
 from ..values import Affine, Box, Opaque, Pointers, take
 
-FIRST = 4  # iteration that is looked at, and then those of 8, 16, 32 ...
+FIRST = 8  # iteration that is looked at, and then those of 16, 32, 64 ...
 PASSES = ("sync", "send", "receive", "custom")  # what hands over to others, or may keep something of its own
 WRITES = ("store", "atomic")
 MOST_BYTES = 1 << 26  # of memory that is compared, where the loop writes to it
 
 
+def is_due(iteration: int) -> bool:
+    """Whether this iteration (from 0) of a `while` is looked at."""
+    return iteration >= FIRST and not iteration & (iteration - 1)
+
+
 class Condition(NamedTuple):
-    """What that of a `while` depends on: values that the loop carries, by place, and what reads memory (by id)."""
+    """What that of a `while` depends on: values that the loop carries, by place, and what reads memory (by id).
+
+    written: tensors by name that the loop writes to, of a loop that reads memory; None where they are not known, or others
+    go on meanwhile.
+    """
 
     carried: tuple[int, ...]
     reads: frozenset[int]
+    written: frozenset[str] | None
 
 
 class Spin:
-    """One execution of a `while`."""
+    """One iteration of a `while`."""
 
-    def __init__(self, state: Any, op: Op) -> None:
-        """state: the interpreter, with the programs that are in the loop."""
-        self.state, self.op = state, op
-        self.needs: Condition | None = None
-        self.before: tuple[int, list[Any], list[bytes]] | None = None
-
-    def begins(self, iteration: int, carried: Sequence[Any], lanes: int) -> None:
-        """Iteration `iteration` (from 0) begins with these values in so many lanes."""
-        self.before = None
-        if iteration < FIRST or iteration & (iteration - 1):
-            return
-        self.needs = self.needs or needs_of(self.op)
-        windows = self._windows()
-        if windows is not None:
-            memory = [w.tobytes() for w in windows]
-            self.before = lanes, [copy(carried[k]) for k in self.needs.carried], memory
+    def __init__(self, state: Any, op: Op, carried: Sequence[Any], lanes: int) -> None:
+        """state: the interpreter, with the programs in the loop. carried: before the iteration, in so many lanes."""
+        self.state, self.op, self.lanes = state, op, lanes
+        found = state.conditions.get(op.id)
+        self.condition: Condition = found or state.conditions.setdefault(
+            op.id, condition_of(state.program, op)
+        )
+        self.windows = self._windows()
+        self.memory = None if self.windows is None else [w.tobytes() for w in self.windows]
+        self.values = [copy(carried[k]) for k in self.condition.carried]
 
     def stands(self, carried: Sequence[Any], lanes: int) -> bool:
         """Whether the iteration left all as it was. carried: behind it."""
-        if self.before is None or self.needs is None or self.before[0] != lanes:
+        if self.windows is None or self.memory is None or self.lanes != lanes:
             return False
-        _, values, memory = self.before
-        if not all(map(_same, values, (carried[k] for k in self.needs.carried))):
+        if not all(map(_same, self.values, (carried[k] for k in self.condition.carried))):
             return False
-        return all(w.tobytes() == old for w, old in zip(self._windows() or (), memory, strict=True))
+        return all(w.tobytes() == old for w, old in zip(self.windows, self.memory, strict=True))
 
     def _windows(self) -> list[np.ndarray] | None:
-        """Memory that the loop may write to; None where that is not known, or others go on meanwhile."""
-        ops = list(_inside(self.op))
-        if any(o.kind in PASSES for o in ops):
-            return None
-        written = [o for o in ops if o.kind in WRITES]
-        if not written or not (self.needs and self.needs.reads):
-            return []
-        roots = pointer_roots(self.state.program)
-        names: set[str] = set().union(*(roots.get(o.operand(0).id, set()) for o in written))
+        """Memory that the loop may write to; None where it is not looked at."""
+        names = self.condition.written
+        if not names:
+            return None if names is None else []
         found = [t for t in self.state.known.given if t.name in names and t.window is not None]
-        unknown = any(not roots.get(o.operand(0).id) for o in written)
         size = sum(t.elements * t.dtype.itemsize for t in found)
-        return None if unknown or size > MOST_BYTES else [t.window for t in found]
+        return None if size > MOST_BYTES else [t.window for t in found]
 
     def error(self, run_once: Any) -> RunError:
         """What is waited for, and why nobody changes it. run_once: runs the condition and the body once more."""
@@ -99,7 +96,7 @@ class Spin:
     def _reads(self, run_once: Any) -> list[tuple[Op, Pointers, Any]]:
         """(operation, its pointer, what it gives) of each read that the condition depends on."""
         found: list[tuple[Op, Pointers, Any]] = []
-        wanted = self.needs.reads if self.needs else frozenset()
+        wanted = self.condition.reads
         before = {name: getattr(self.state, name) for name in ("load", "atomic")}
 
         def spied(name: str) -> Any:
@@ -165,15 +162,25 @@ def _inside(op: Op) -> Iterator[Op]:
     return (o for region in op.regions for o in walk(region))
 
 
-def needs_of(op: Op) -> Condition:
+def condition_of(program: Program, op: Op) -> Condition:
     """What the condition of a `while` depends on, through all iterations: also what the loop writes, if it reads memory."""
-    found = _Slice(op)
+    found, inside = _Slice(op), list(_inside(op))
     found.add(op.regions[0].yields[:1])
+    written: frozenset[str] | None = None
+    if not any(o.kind in PASSES for o in inside):
+        written = _written(program, inside) if found.reads else frozenset()
     if found.reads:
-        for o in _inside(op):
+        for o in inside:
             if any(x.kind in WRITES for x in (o, *_inside(o))):
                 found.add_operation(o)
-    return Condition(tuple(sorted(found.carried)), frozenset(found.reads))
+    return Condition(tuple(sorted(found.carried)), frozenset(found.reads), written)
+
+
+def _written(program: Program, inside: list[Op]) -> frozenset[str] | None:
+    writes = [o for o in inside if o.kind in WRITES]
+    roots = pointer_roots(program) if writes else {}
+    found = [roots.get(o.operand(0).id) for o in writes]
+    return frozenset().union(*(x or () for x in found)) if all(found) else None
 
 
 class _Slice:

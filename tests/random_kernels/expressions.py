@@ -1,71 +1,14 @@
-"""Drawn expressions of a kernel: each has its text and, beside it, what numpy makes of the same tree.
-
-Results are to be equal to the bit, so only operations that round once at most are drawn, and of each expression is known
-what it needs for that: `most`, the largest magnitude, so that nothing overflows to infinity, and `grain`, of which all
-values are multiples (0: not known), so that sums are exact in any order.
-"""
+"""Draws expressions: only operations that round once at most, so that values can be compared to the bit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
-Env = Mapping[str, Any]
-FLOATS: dict[str, Any] = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
-INTEGERS: dict[str, Any] = {n: np.dtype(n).type for n in ("int8", "int16", "int32", "int64", "uint8")}
-NUMPY = FLOATS | INTEGERS
-DIGITS = {"float32": 24, "float16": 11, "bfloat16": 8}  # of the significand
-TOP = {"float32": 2.0**40, "float16": 2.0**14, "bfloat16": 2.0**40}
-TABLE = 64  # elements of the tensor that gathers read
-
-
-@dataclass(frozen=True)
-class Expr:
-    """dtype: a name of `NUMPY`, or "int1". shape: () for a scalar. value: from variables, tensors and "pid" to an array."""
-
-    text: str
-    dtype: str
-    shape: tuple[int, ...]
-    value: Callable[[Env], Any]
-    most: float = 1.0
-    grain: float = 0.0
-
-    @property
-    def is_float(self) -> bool:
-        return self.dtype in FLOATS
-
-    @property
-    def exact(self) -> bool:
-        """Whether sums and products of such values are rounded nowhere."""
-        return not self.is_float or (self.grain > 0 and self.most / self.grain <= 2 ** DIGITS[self.dtype])
-
-    def named(self, name: str) -> Expr:
-        """A variable that holds it."""
-        return replace(self, text=name, value=lambda env: env[name])
-
-
-def limit(dtype: str) -> float:
-    """The largest magnitude that an expression may have."""
-    return TOP[dtype] if dtype in FLOATS else float(np.iinfo(NUMPY[dtype]).max)
-
-
-def made(text: str, like: Expr, shape: Any, value: Any, most: float, grain: float) -> Expr | None:
-    """None where it could overflow. A float whose values need more digits than there are was rounded: no grain."""
-    if like.is_float and most > limit(like.dtype):
-        return None
-    found = Expr(text, like.dtype, shape, value, min(most, limit(like.dtype)), grain)
-    return found if found.exact else replace(found, grain=0.0)
-
-
-def divided(a: Any, b: Any) -> Any:
-    """Towards zero, as Triton divides."""
-    floor = a // b
-    return (floor + ((floor * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)).astype(a.dtype)
+from .trees import DIGITS, FLOATS, INTEGERS, NUMPY, TABLE, TOP, Env, Expr, divided, limit, made
 
 
 @dataclass
@@ -140,7 +83,7 @@ class Pen:
         if size <= 0:
             return self.variable(dtype)
         rules = [self.arithmetic, self.extreme, self.where, self.by_number, self.converted, self.unary]
-        rules += [self.reduced, self.gathered, self.scanned, self.helped]
+        rules += [self.reduced, self.gathered, self.scanned, self.maximum_so_far, self.helped]
         rules += (
             [self.quotient]
             if dtype == "float32"
@@ -313,6 +256,14 @@ class Pen:
             x.grain,
         )
 
+    def maximum_so_far(self, dtype: str, size: int) -> Expr | None:
+        """A scan by a function of the author's."""
+        x, axis = self.expression(dtype, size - 1), self.draw(st.integers(0, len(self.shape) - 1))
+        text = f"tl.associative_scan({x.text}, {axis}, larger)"
+        return made(
+            text, x, self.shape, lambda env: np.maximum.accumulate(x.value(env), axis=axis), x.most, x.grain
+        )
+
     def gathered(self, dtype: str, size: int) -> Expr | None:
         """From a table of float32, at places that are data."""
         at = self.expression("int32", size - 1)
@@ -325,14 +276,19 @@ class Pen:
         )
 
     def helped(self, dtype: str, size: int) -> Expr | None:
-        """A function of its own, written for this call: with one result, or another under a condition on the program."""
+        """A function of its own, written for this call; it may return early, by the program's number."""
         a, b = self.two(dtype, size)
         inner = Pen(self.draw, self.shape, {"u": a.named("u"), "v": b.named("v")}, self.helpers, self.dtypes)
-        body = inner.expression(dtype, min(size, 2))
-        name = f"helper_{len(self.helpers)}"
-        self.helpers.append(f"@sim.jit\ndef {name}(u, v, table_ptr):\n    return {body.text}\n")
+        body, early = (inner.expression(dtype, min(size, 2)) for _ in range(2))
+        parity, name = self.pick(0, 1, 2), f"helper_{len(self.helpers)}"
+        lines = [f"    if tl.program_id(0) % 2 == {parity}:", f"        return {early.text}"] * (parity < 2)
+        head = ["@sim.jit", f"def {name}(u, v, table_ptr):"]
+        self.helpers.append("\n".join([*head, *lines, f"    return {body.text}\n"]))
 
         def value(env: Env) -> Any:
-            return body.value({**env, "u": a.value(env), "v": b.value(env)})
+            chosen = early if int(env["pid"]) % 2 == parity else body
+            return chosen.value({**env, "u": a.value(env), "v": b.value(env)})
 
-        return replace(body, text=f"{name}({a.text}, {b.text}, table_ptr)", value=value)
+        most, grain = max(body.most, early.most), min(body.grain, early.grain)
+        text = f"{name}({a.text}, {b.text}, table_ptr)"
+        return Expr(text, dtype, self.shape, value, most, grain)

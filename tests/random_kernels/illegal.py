@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from .kernels import Kernel, kernels
+from .blocks import Kernel
+from .kernels import kernels
 
 # Statements over the variables that every drawn kernel has: x (floating point), y (integer), i, at (int32), pid, s, n, m.
 WRONG = (

@@ -1,89 +1,23 @@
-"""Drawn kernels: statements around drawn expressions, their source, arguments, and the values that numpy gives."""
+"""Draws kernels: statements around drawn expressions, their source and arguments."""
 
 from __future__ import annotations
 
-import itertools
-import linecache
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from .expressions import FLOATS, INTEGERS, NUMPY, TABLE, Expr, Pen, limit
+from .blocks import Block, Kernel, assigned, indented, together
+from .expressions import Pen
+from .trees import FLOATS, INTEGERS, NUMPY, TABLE, Expr, limit
 
-Run = Callable[[dict[str, Any]], None]
 SMALL = ((16,), (32,), (50,), (64,), (4, 16), (3, 20), (8, 8))
 LARGE = ((1024,), (2000,), (8, 256))
 SPLIT = ("ascend910b1", "ascend910b3", "ascend910b4", "ascend910c")
 MACHINES = (*SPLIT, "ascend910a", "ascend310p")
 HEADER = "import ascendtile.simulator as sim\nimport ascendtile.simulator.language as tl\n\n\n"
-_numbers = itertools.count()
-
-
-@dataclass(frozen=True)
-class Block:
-    """Statements with what they do to the variables of one program."""
-
-    lines: list[str]
-    run: Run
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """Source of a module with a function `kernel`; arguments without the outputs; what a program does to the tensors."""
-
-    source: str
-    grid: int
-    tensors: dict[str, np.ndarray]
-    scalars: dict[str, int]
-    block: Block
-    product: str
-
-    def arguments(self) -> dict[str, Any]:
-        """New arrays, as a launch takes them."""
-        return {**{n: x.copy() for n, x in self.tensors.items()}, **self.scalars}
-
-    def expected(self) -> dict[str, np.ndarray]:
-        """The tensors after all programs, one after another."""
-        tensors = {n: x.copy() for n, x in self.tensors.items()}
-        with np.errstate(all="ignore"):
-            for pid in range(self.grid):
-                names = {n.removesuffix("_ptr"): x for n, x in tensors.items()}
-                self.block.run({**names, **self.scalars, "pid": np.int32(pid)})
-        return tensors
-
-    def compiled(self) -> Any:
-        return function(self.source)
-
-
-def function(source: str) -> Any:
-    """`kernel` of a module that has a text but no file."""
-    name = f"<drawn {next(_numbers)}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    scope: dict[str, Any] = {"__name__": "drawn_kernel"}
-    exec(compile(source, name, "exec"), scope)
-    return scope["kernel"]
-
-
-def assigned(name: str, x: Expr) -> Block:
-    def run(env: dict[str, Any]) -> None:
-        env[name] = x.value(env)
-
-    return Block([f"{name} = {x.text}"], run)
-
-
-def together(blocks: list[Block]) -> Block:
-    def run(env: dict[str, Any]) -> None:
-        for block in blocks:
-            block.run(env)
-
-    return Block([line for block in blocks for line in block.lines], run)
-
-
-def indented(block: Block) -> list[str]:
-    return ["    " + line for line in block.lines]
+HEADER += "@sim.jit\ndef larger(a, b):\n    return tl.maximum(a, b)\n\n\n"
 
 
 class Author:
@@ -196,19 +130,24 @@ class Author:
         return before, body
 
     def loop(self) -> Block:
-        """As often as a constant, an argument or the program's data says."""
+        """As often as a constant, an argument or the program's data says; there may be another one in it."""
         bound, most = self.draw(st.sampled_from((("3", 3), ("m", 4), ("s", 5), ("tl.static_range(2)", 2))))
-        before, body = self.carried(most, "k")
+        within = self.draw(st.sampled_from((1, 1, 2, 3)))
+        before, body = self.carried(most * within, "k")
         text = bound if bound.startswith("tl.") else f"range({bound})"
+        nested = (
+            indented(body)
+            if within == 1
+            else [f"    for _ in range({within}):", *indented(Block(indented(body), body.run))]
+        )
 
         def run(env: dict[str, Any]) -> None:
             before.run(env)
-            turns = int(env[bound]) if bound in ("m", "s") else most
-            for k in range(turns):
+            for k in range(int(env[bound]) if bound in ("m", "s") else most):
                 env["k"] = np.int32(k)
-                body.run(env)
+                together([body] * within).run(env)
 
-        return Block([*before.lines, f"for k in {text}:", *indented(body)], run)
+        return Block([*before.lines, f"for k in {text}:", *nested], run)
 
     def while_loop(self) -> Block:
         before, body = self.carried(5, "left")

@@ -23,8 +23,9 @@ from ascendtile.simulator.record.saving import run_bytes
 
 from ..execution.runs import run as run_values
 from ..support.sample_runs import same as same_runs
+from .blocks import Kernel
 from .illegal import with_a_wrong_call, with_a_wrong_statement, with_changed_tokens
-from .kernels import Kernel, kernels
+from .kernels import kernels
 
 SLACK = 1e-9  # of rounding; a bound is exact
 # How much slower more may be. Of bandwidth: other orders of transfers are other schedules of the cores; of 1300 pairs none
@@ -72,7 +73,7 @@ def holds_for(kernel: Kernel) -> None:
     assert same_runs(run_from_bytes(run_bytes(run)), run)
 
 
-@usual(90)
+@usual(76)
 @given(kernels())
 def test_a_random_kernel_has_the_values_of_numpy_and_no_time_below_its_bounds(kernel):
     holds_for(kernel)
@@ -102,7 +103,7 @@ def more_never_hurts(kernel: Kernel, of: str) -> None:
     assert all(more <= less * (1 + WORSE[of]) for less, more in pairwise(times)), times
 
 
-@usual(20)
+@usual(16)
 @given(kernels(large=True), st.sampled_from([*WORSE]))
 def test_no_random_kernel_is_slower_with_more_bandwidth_or_buffers(kernel, of):
     more_never_hurts(kernel, of)
@@ -126,21 +127,21 @@ def refused(kernel: Kernel, given: dict[str, Any], grid: Any) -> str:
     return ""
 
 
-@usual(30)
+@usual(36)
 @given(with_a_wrong_statement())
 def test_a_wrong_statement_is_refused_with_its_line(drawn):
     kernel, wrong = drawn
     assert "<drawn " in refused(kernel, kernel.arguments(), (kernel.grid,)), wrong
 
 
-@usual(30)
+@usual(36)
 @given(with_changed_tokens())
 def test_changed_tokens_are_refused_in_words_or_run(kernel):
     if is_python(kernel.source):
         refused(kernel, kernel.arguments(), (kernel.grid,))
 
 
-@usual(30)
+@usual(36)
 @given(with_a_wrong_call())
 def test_a_wrong_call_is_refused_in_words(drawn):
     """Or it runs, where the wrong argument is one that the kernel does not read."""

@@ -1,0 +1,257 @@
+"""Draws kernels: statements around drawn expressions, their source and arguments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from .blocks import Block, Kernel, assigned, indented, together
+from .expressions import Pen
+from .trees import FLOATS, INTEGERS, NUMPY, TABLE, Expr, limit
+
+SMALL = ((16,), (32,), (50,), (64,), (4, 16), (3, 20), (8, 8))
+LARGE = ((1024,), (2000,), (8, 256))
+SPLIT = ("ascend910b1", "ascend910b3", "ascend910b4", "ascend910c")
+MACHINES = (*SPLIT, "ascend910a", "ascend310p")
+HEADER = "import ascendtile.simulator as sim\nimport ascendtile.simulator.language as tl\n\n\n"
+HEADER += "@sim.jit\ndef larger(a, b):\n    return tl.maximum(a, b)\n\n\n"
+
+
+class Author:
+    """Writes the body of one kernel."""
+
+    def __init__(self, draw: Any, large: bool) -> None:
+        self.draw = draw
+        self.shape: tuple[int, ...] = draw(st.sampled_from(LARGE if large else SMALL))
+        self.size = int(np.prod(self.shape))
+        self.machine = draw(st.sampled_from([*MACHINES]))
+        floats = FLOATS if self.machine in SPLIT else {n: x for n, x in FLOATS.items() if n != "bfloat16"}
+        self.pen = Pen(draw, self.shape, {}, [], (*floats, *INTEGERS))
+        self.grid = draw(st.integers(8, 64) if large else st.integers(1, 5))
+        self.count = max(
+            1, self.grid * self.size - draw(st.integers(0, self.size))
+        )  # elements: the last tile has a tail
+        self.float = draw(st.sampled_from([*floats]))
+        self.integer = draw(st.sampled_from([*INTEGERS]))
+        self.dtypes = {"float32", "int32", self.float, self.integer}
+        self.sums = "int32" if self.machine in SPLIT else "float32"
+        self.product = (1, 1, 1)
+
+    def body(self) -> Block:
+        blocks = [self.index(), self.loaded("x", self.float), self.loaded("y", self.integer), self.scalar()]
+        statements = (self.assignment, self.branch, self.loop, self.while_loop)
+        blocks += [self.draw(st.sampled_from(statements))() for _ in range(self.draw(st.integers(1, 4)))]
+        blocks += [self.stored("out", "float32"), self.stored("more", self.integer), self.added()]
+        if self.draw(st.integers(0, 3)) == 0:
+            blocks.append(self.multiplied())
+        return together(blocks)
+
+    def index(self) -> Block:
+        """`i`: the number of an element in the tile; `at`: in the tensor."""
+        axes = [f"tl.arange(0, {n})" for n in self.shape]
+        text = axes[0] if len(axes) == 1 else f"{axes[0]}[:, None] * {self.shape[1]} + {axes[1]}[None, :]"
+        places = np.arange(self.size, dtype=np.int32).reshape(self.shape)
+        self.pen.scope["i"] = Expr("i", "int32", self.shape, lambda env: places, self.size, 1.0)
+        self.pen.scope["pid"] = Expr("pid", "int32", (), lambda env: env["pid"], 8.0, 1.0)
+
+        def run(env: dict[str, Any]) -> None:
+            env["at"] = env["pid"] * np.int32(self.size) + places
+
+        return Block(["pid = tl.program_id(0)", f"i = {text}", f"at = pid * {self.size} + i"], run)
+
+    def loaded(self, name: str, dtype: str) -> Block:
+        other = self.pen.number(dtype)
+        grain = 0.25 if dtype in FLOATS else 1.0
+        self.pen.scope[name] = Expr(name, dtype, self.shape, lambda env: env[name], 8.0, grain)
+
+        def run(env: dict[str, Any]) -> None:
+            data = env[f"{name}_in"]
+            env[name] = np.where(env["at"] < env["n"], data[env["at"] % len(data)], NUMPY[dtype](other))
+
+        return Block([f"{name} = tl.load({name}_in_ptr + at, mask=at < n, other={other})"], run)
+
+    def scalar(self) -> Block:
+        """`s`: data of the program, small and not below 0."""
+        self.pen.scope["s"] = Expr("s", "int32", (), lambda env: env["s"], 5.0, 1.0)
+
+        def run(env: dict[str, Any]) -> None:
+            env["s"] = env["turns"][env["pid"]]
+
+        return Block(["s = tl.load(turns_ptr + pid)"], run)
+
+    def new(self, dtype: str) -> tuple[str, Block]:
+        """A variable of a new name."""
+        name, x = f"v{len(self.pen.scope)}", self.pen.expression(dtype, self.draw(st.integers(0, 4)))
+        block = assigned(name, x)
+        self.pen.scope[name] = x.named(name)
+        return name, block
+
+    def type(self) -> str:
+        return str(self.draw(st.sampled_from([*sorted(self.dtypes)])))
+
+    def assignment(self) -> Block:
+        return self.new(self.type())[1]
+
+    def branch(self) -> Block:
+        """On the program's number or its data: each side gives the variable another value."""
+        name, before = self.new(self.type())
+        x, condition = self.pen.scope[name], self.pen.condition(())
+        sides = [self.pen.expression(x.dtype, 2) for _ in range(2)]
+        yes, no = (assigned(name, side) for side in sides)
+        every = [x, *sides]
+        most, grain = max(e.most for e in every), min(e.grain for e in every)
+        self.pen.scope[name] = replace(x, most=most, grain=grain)
+
+        def run(env: dict[str, Any]) -> None:
+            before.run(env)
+            (yes if condition.value(env) else no).run(env)
+
+        lines = [*before.lines, f"if {condition.text}:", *indented(yes), "else:", *indented(no)]
+        return Block(lines, run)
+
+    def carried(self, most_turns: int, counter: str) -> tuple[Block, Block]:
+        """What stands before a loop, and its body: a variable that each iteration adds to, or keeps the larger of."""
+        name, before = self.new(self.type())
+        acc = self.pen.scope.pop(name)
+        self.pen.scope[counter] = Expr(counter, "int32", (), lambda env: env[counter], most_turns, 1.0)
+        term = self.pen.expression(acc.dtype, 2)
+        del self.pen.scope[counter]
+        added, larger = acc.most + most_turns * term.most, max(acc.most, term.most)
+        adds = self.draw(st.booleans()) and not (acc.is_float and added > limit(acc.dtype))
+        text = f"{name} + {term.text}" if adds else f"tl.maximum({name}, {term.text})"
+        do: Any = np.add if adds else np.maximum
+        body = assigned(name, replace(acc, text=text, value=lambda env: do(env[name], term.value(env))))
+        most = min(added if adds else larger, limit(acc.dtype))
+        after = replace(acc.named(name), most=most, grain=min(acc.grain, term.grain))
+        self.pen.scope[name] = after if after.exact else replace(after, grain=0.0)
+        return before, body
+
+    def loop(self) -> Block:
+        """As often as a constant, an argument or the program's data says; there may be another one in it."""
+        bound, most = self.draw(st.sampled_from((("3", 3), ("m", 4), ("s", 5), ("tl.static_range(2)", 2))))
+        within = self.draw(st.sampled_from((1, 1, 2, 3)))
+        before, body = self.carried(most * within, "k")
+        text = bound if bound.startswith("tl.") else f"range({bound})"
+        nested = (
+            indented(body)
+            if within == 1
+            else [f"    for _ in range({within}):", *indented(Block(indented(body), body.run))]
+        )
+
+        def run(env: dict[str, Any]) -> None:
+            before.run(env)
+            for k in range(int(env[bound]) if bound in ("m", "s") else most):
+                env["k"] = np.int32(k)
+                together([body] * within).run(env)
+
+        return Block([*before.lines, f"for k in {text}:", *nested], run)
+
+    def while_loop(self) -> Block:
+        before, body = self.carried(5, "left")
+
+        def run(env: dict[str, Any]) -> None:
+            before.run(env)
+            env["left"] = env["s"]
+            while env["left"] > 0:
+                body.run(env)
+                env["left"] = env["left"] - np.int32(1)
+
+        lines = [*before.lines, "left = s", "while left > 0:", *indented(body), "    left = left - 1"]
+        return Block(lines, run)
+
+    def stored(self, name: str, dtype: str) -> Block:
+        x = self.pen.expression(dtype, self.draw(st.integers(1, 6)))
+
+        def run(env: dict[str, Any]) -> None:
+            inside = env["at"] < env["n"]
+            env[name][env["at"][inside]] = np.broadcast_to(x.value(env), self.shape)[inside]
+
+        return Block([f"tl.store({name}_ptr + at, {x.text}, mask=at < n)"], run)
+
+    def added(self) -> Block:
+        """Whole numbers, so that the order of the programs does not matter."""
+        x, where = self.pen.expression("int32", 2), self.pen.expression("int32", 1)
+        name = (
+            self.draw(st.sampled_from(("atomic_add", "atomic_max"))) if self.sums == "int32" else "atomic_add"
+        )
+        do: Any = np.add if name == "atomic_add" else np.maximum
+        if self.sums == "float32":  # the coupled core adds no 32-bit integers in memory
+            whole = x
+            x = replace(x, text=f"({x.text} & 255).to(tl.float32)", value=lambda env: whole.value(env) & 255)
+
+        def run(env: dict[str, Any]) -> None:
+            places = np.broadcast_to(where.value(env) & (TABLE - 1), self.shape)
+            do.at(env["sums"], places, np.broadcast_to(x.value(env), self.shape))
+
+        return Block([f"tl.{name}(sums_ptr + (({where.text}) & {TABLE - 1}), {x.text})"], run)
+
+    def multiplied(self) -> Block:
+        """A product with tails on all three axes, in one or two steps along K, worked on and stored."""
+        m, n, k = (self.draw(st.sampled_from((16, 32))) for _ in range(3))
+        rows, cols, depth = (self.draw(st.integers(1, x)) for x in (m, n, 2 * k))
+        inner = Pen(
+            self.draw,
+            (m, n),
+            {"d": Expr("d", "float32", (m, n), lambda env: env["d"], 64.0 * 2 * k, 0.0625)},
+            self.pen.helpers,
+            self.pen.dtypes,
+        )
+        x = inner.expression("float32", self.draw(st.integers(0, 3)))
+        self.product = (rows, cols, depth)
+
+        def run(env: dict[str, Any]) -> None:
+            a, b = (env[name].astype(np.float32) for name in ("a", "b"))
+            whole = np.zeros((m, n), np.float32)
+            whole[:rows, :cols] = a.reshape(rows, depth) @ b.reshape(depth, cols)
+            found = x.value({**env, "d": whole})
+            env["prod"].reshape(-1, rows, cols)[env["pid"]] = found[:rows, :cols]
+
+        inside, across, along = f"(r < {rows})", f"(c < {cols})", f"(first + e < {depth})"
+        lines = [
+            f"r, c, e = tl.arange(0, {m})[:, None], tl.arange(0, {n})[None, :], tl.arange(0, {k})",
+            f"d = tl.zeros(({m}, {n}), tl.float32)",
+            f"for first in range(0, {depth}, {k}):",
+            f"    left_at = a_ptr + r * {depth} + (first + e)[None, :]",
+            f"    right_at = b_ptr + (first + e)[:, None] * {cols} + c",
+            f"    lhs = tl.load(left_at, mask={inside} & {along}[None, :], other=0.0)",
+            f"    rhs = tl.load(right_at, mask={along}[:, None] & {across}, other=0.0)",
+            "    d = tl.dot(lhs, rhs, d)",
+            f"tl.store(prod_ptr + pid * {rows * cols} + r * {cols} + c, {x.text}, mask={inside} & {across})",
+        ]
+        return Block(lines, run)
+
+
+def numbers(seed: np.random.Generator, dtype: str, size: int) -> np.ndarray:
+    if dtype in FLOATS:
+        return (seed.integers(-32, 33, size) / 4).astype(NUMPY[dtype])
+    return seed.integers(0 if dtype == "uint8" else -8, 9, size).astype(NUMPY[dtype])
+
+
+@st.composite
+def kernels(draw: Any, large: bool = False) -> Kernel:
+    """Legal ones. large: of so many elements that it matters how fast memory is."""
+    author = Author(draw, large)
+    body = author.body()
+    seed = np.random.default_rng(draw(st.integers(0, 2**16)))
+    n = author.count
+    tensors = {
+        "x_in_ptr": numbers(seed, author.float, n),
+        "y_in_ptr": numbers(seed, author.integer, n),
+        "turns_ptr": seed.integers(0, 6, author.grid).astype(np.int32),
+        "table_ptr": numbers(seed, "float32", TABLE),
+        "out_ptr": np.full(n, -7, np.float32),
+        "more_ptr": np.full(n, 7, NUMPY[author.integer]),
+        "sums_ptr": np.zeros(TABLE, NUMPY[author.sums]),
+    }
+    rows, cols, depth = author.product
+    tensors["a_ptr"] = numbers(seed, "float16", rows * depth)
+    tensors["b_ptr"] = numbers(seed, "float16", depth * cols)
+    tensors["prod_ptr"] = np.zeros(author.grid * rows * cols, np.float32)
+    names = ", ".join([*tensors, "n", "m"])
+    lines = "\n".join(indented(body))
+    source = HEADER + "\n\n".join(author.pen.helpers) + f"\n\n@sim.jit\ndef kernel({names}):\n{lines}\n"
+    scalars = {"n": n, "m": draw(st.integers(0, 4))}
+    return Kernel(source, author.grid, tensors, scalars, body, author.machine)

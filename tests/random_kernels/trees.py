@@ -1,0 +1,67 @@
+"""An expression of a kernel: its text and, beside it, what numpy makes of the same tree.
+
+Results are to be equal to the bit, so of each expression is known what that needs: `most`, the largest magnitude, so that
+nothing overflows to infinity, and `grain`, of which all values are multiples (0: not known), so that sums are exact in any
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Env = Mapping[str, Any]
+FLOATS: dict[str, Any] = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+INTEGERS: dict[str, Any] = {n: np.dtype(n).type for n in ("int8", "int16", "int32", "int64", "uint8")}
+NUMPY = FLOATS | INTEGERS
+DIGITS = {"float32": 24, "float16": 11, "bfloat16": 8}  # of the significand
+TOP = {"float32": 2.0**40, "float16": 2.0**14, "bfloat16": 2.0**40}
+TABLE = 64  # elements of the tensor that gathers read
+
+
+@dataclass(frozen=True)
+class Expr:
+    """dtype: a name of `NUMPY`, or "int1". shape: () for a scalar. value: from variables, tensors and "pid" to an array."""
+
+    text: str
+    dtype: str
+    shape: tuple[int, ...]
+    value: Callable[[Env], Any]
+    most: float = 1.0
+    grain: float = 0.0
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype in FLOATS
+
+    @property
+    def exact(self) -> bool:
+        """Whether sums and products of such values are rounded nowhere."""
+        return not self.is_float or (self.grain > 0 and self.most / self.grain <= 2 ** DIGITS[self.dtype])
+
+    def named(self, name: str) -> Expr:
+        """A variable that holds it."""
+        return replace(self, text=name, value=lambda env: env[name])
+
+
+def limit(dtype: str) -> float:
+    """The largest magnitude that an expression may have."""
+    return TOP[dtype] if dtype in FLOATS else float(np.iinfo(NUMPY[dtype]).max)
+
+
+def made(text: str, like: Expr, shape: Any, value: Any, most: float, grain: float) -> Expr | None:
+    """None where it could overflow. A float whose values need more digits than there are was rounded: no grain."""
+    if like.is_float and most > limit(like.dtype):
+        return None
+    found = Expr(text, like.dtype, shape, value, min(most, limit(like.dtype)), grain)
+    return found if found.exact else replace(found, grain=0.0)
+
+
+def divided(a: Any, b: Any) -> Any:
+    """Towards zero, as Triton divides."""
+    floor = a // b
+    return (floor + ((floor * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)).astype(a.dtype)

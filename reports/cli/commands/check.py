@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..script_command import of_scripts, run_and_tell
+from ....simulator.errors import UsageError
+from ..options import find_operator
+from ..script_command import is_script, of_scripts, run_and_tell
 
 if TYPE_CHECKING:
     from ....simulator.triton_shim.scripts.collecting import Collector
@@ -27,7 +30,21 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Example: ascendtile check softmax.py --rows 64
     """
+    _refuse_operator(options["script"], options["module"])
     run_and_tell(SimpleNamespace(**options, **AS_IT_IS, check=True, masked="zero", strict=True), _show)
+
+
+def _refuse_operator(name: str, module: bool) -> None:
+    """An operator is no script; `run` checks it."""
+    if module or os.path.exists(name) or is_script(name):
+        return
+    try:
+        op = find_operator(name).name
+    except UsageError:
+        return
+    raise click.UsageError(
+        f"{name} is an operator, not a script: `ascendtile run {op} --check --strict` checks it"
+    )
 
 
 def _show(asked: SimpleNamespace, found: Collector, outcome: ScriptOutcome) -> None:

@@ -109,6 +109,7 @@ def test_what_contradicts_itself_is_wrong_usage(refused, script, options, words)
 def test_check_of_what_is_not_there_is_wrong_usage(refused, tmp_path):
     assert "cannot read the script" in refused("check", tmp_path / "nowhere.py")
     assert "Missing argument" in refused("check")
+    assert "`ascendtile run rms_norm --check --strict` checks it" in refused("check", "RmsNorm")
 
 
 def test_the_options_reach_the_device_that_a_script_runs_on(ascendtile, tmp_path):

@@ -15,7 +15,7 @@ from ...ir.program import Op, Program, Region
 from ...messages import Message, time_hint
 from ..access import Access, Watcher
 from ._touched import read, store
-from .touched import Memory, rows_of
+from .touched import Memory, Stretch, rows_of
 
 MOST_STORES = 1 << 25  # of a program each; a launch with more is not followed to its end
 
@@ -24,12 +24,18 @@ class OverwrittenUnread(Watcher):
     """Follows stores; only where a program may store to one place twice."""
 
     def __init__(self, program: Program) -> None:
-        self.on = _may_store_twice(program)
-        self.memory: Memory[np.ndarray] = Memory(lambda s: np.zeros(s.units, np.uint32))
+        self.names = _stored_twice(program)
+        self.on = bool(self.names)
+        self.memory: Memory[np.ndarray] = Memory(self._new)
         self.stores: list[tuple[int, Access]] = []  # number of the first lane's store, and what it is
         self.count = 1
         self.programs = np.zeros(1024, np.int64)
         self.counts = np.zeros((1024, 3), np.uint32)
+
+    def _new(self, stretch: Stretch[np.ndarray]) -> np.ndarray | None:
+        """The last store of each unit: none yet."""
+        followed = not self.names.isdisjoint(t.name for t in stretch.tensors)
+        return np.zeros(stretch.units, np.uint32) if followed else None
 
     def tensors(self, given: list[Tensor]) -> None:
         if self.on:
@@ -82,16 +88,16 @@ class OverwrittenUnread(Watcher):
         return time_hint(text, place(one.op), (number,))
 
 
-def _may_store_twice(program: Program) -> bool:
-    """Whether one program reaches two stores to one tensor, or one in a loop."""
+def _stored_twice(program: Program) -> set[str]:
+    """Parameters to which a program reaches two stores, or one in a loop; all of them through other addresses."""
     roots = pointer_roots(program)
-    seen: set[str] = set()
+    once: set[str] = set()
+    twice: set[str] = set()
     for op, looped in _stores(program.body, False):
-        names = set(roots.get(op.operand(0).id) or ("",))
-        if looped or seen & names or "" in seen | names:
-            return True
-        seen |= names
-    return False
+        names = set(roots.get(op.operand(0).id) or program.params)
+        twice |= names if looped else names & once
+        once |= names
+    return twice
 
 
 def _stores(region: Region, looped: bool) -> list[tuple[Op, bool]]:

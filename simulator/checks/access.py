@@ -63,8 +63,11 @@ class Access(NamedTuple):
 class Watcher:
     """Is shown every access of a launch, in the order in which they are carried out, each before it is."""
 
-    def begins(self, given: list[Tensor], at_once: int) -> None:
-        """A run with other arguments than the one before: those that lie in memory; and how many programs run at once."""
+    def tensors(self, given: list[Tensor]) -> None:
+        """The arguments of a run that lie in memory; before its first access."""
+
+    def begins(self, at_once: int) -> None:
+        """A run with other arguments than the one before begins, after `tensors`; at_once: its programs."""
 
     def access(self, a: Access) -> None:
         """An access of programs."""

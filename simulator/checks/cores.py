@@ -49,7 +49,7 @@ class CoreRaces(Watcher):
     def crossing(self) -> frozenset[int]:
         return frozenset(self.uses.crossing) if self.by_hand else frozenset()
 
-    def begins(self, given: list[Tensor], at_once: int) -> None:
+    def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
 
     def synced(self, op: Op, event: Any, programs: np.ndarray, part: str) -> None:

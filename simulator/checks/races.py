@@ -68,8 +68,10 @@ class ProgramRaces(Watcher):
         shared: _Shared = known["programs"]
         return shared
 
-    def begins(self, given: list[Tensor], at_once: int) -> None:
+    def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
+
+    def begins(self, at_once: int) -> None:
         if self.mode == "new":
             self._begin(at_once == 1)
 

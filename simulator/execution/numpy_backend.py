@@ -289,7 +289,8 @@ class NumpyBackend(Backend):
         if self.known is not interpreter.known:
             self.known = interpreter.known
             for watcher in self.watchers:
-                watcher.begins(self.known.given, interpreter.lanes_begun // interpreter.subs)
+                watcher.tensors(self.known.given)
+                watcher.begins(interpreter.lanes_begun // interpreter.subs)
         for watcher in self.watchers:
             watcher.access(access)
 

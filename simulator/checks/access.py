@@ -66,6 +66,9 @@ class Watcher:
     def tensors(self, given: list[Tensor]) -> None:
         """The arguments of a run that lie in memory; before its first access."""
 
+    def begins(self, at_once: int) -> None:
+        """A run with other arguments than the one before begins, after `tensors`; at_once: its programs."""
+
     def access(self, a: Access) -> None:
         """An access of programs."""
 

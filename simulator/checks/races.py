@@ -71,9 +71,11 @@ class ProgramRaces(Watcher):
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
 
-    def access(self, a: Access) -> None:
+    def begins(self, at_once: int) -> None:
         if self.mode == "new":
-            self._begin(a)
+            self._begin(at_once == 1)
+
+    def access(self, a: Access) -> None:
         if self.mode == "off" or not a.tensor.elements:
             return
         if self.mode == "all":
@@ -86,9 +88,8 @@ class ProgramRaces(Watcher):
             self._visit_noted(self.marks.notes)
             self.mode = "stores"
 
-    def _begin(self, a: Access) -> None:
+    def _begin(self, alone: bool) -> None:
         """Look at everything where programs run one after another, or stop for each other."""
-        alone = int(a.programs.min()) == int(a.programs.max())
         self.mode = "all" if self.barrier or (alone and self.meet()) else "marks"
         if self.mode == "marks" or not (self.barrier or self.shared.names):
             return

@@ -348,6 +348,7 @@ class NumpyBackend(Backend):
             self.known = interpreter.known
             for watcher in self.watchers:
                 watcher.tensors(self.known.given)
+                watcher.begins(interpreter.lanes_begun // interpreter.subs)
         for watcher in self.watchers:
             watcher.access(access)
 

@@ -313,3 +313,19 @@ def test_a_fault_is_told_exactly_where_programs_touch_what_another_one_stores(
 def moved(x, table, n):
     p = tl.program_id(0)
     tl.store(x + tl.load(table + n + p), tl.load(x + tl.load(table + p)) + 1.0)
+
+
+@sim.jit
+def first_one_begins(counter, out, head, STEP: tl.constexpr):
+    """Only the first program makes the first access, all of them at once make the others."""
+    p = tl.program_id(0)
+    if p == 0:
+        tl.store(head, 1.0)
+    t = tl.atomic_add(counter, 1)
+    tl.store(out + p * STEP + tl.arange(0, 8), t.to(tl.float32))
+
+
+def test_programs_that_run_at_once_are_so_where_one_of_them_makes_the_first_access() -> None:
+    (found,) = faults(lambda: first_one_begins[(40,)](ints(1), floats(400), floats(1), STEP=7))
+    assert "programs 0 and 1 both store to element 7 of 'out'" in found
+    assert not faults(lambda: first_one_begins[(40,)](ints(1), floats(400), floats(1), STEP=8))

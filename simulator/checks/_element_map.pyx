@@ -141,7 +141,7 @@ cdef inline Agent agent(
 
 
 def visit_boxes(
-    arrays,
+    list arrays,
     tuple place,
     int kind,
     const uint64_t[::1] entries,
@@ -186,7 +186,7 @@ def visit_boxes(
 
 
 def visit_elements(
-    arrays,
+    list arrays,
     tuple place,
     int kind,
     const uint64_t[::1] entries,

@@ -181,7 +181,7 @@ class NumpyBackend(Backend):
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
 
     def filler(self, op: Op, mask: Any) -> Any:
-        """What masked-out lanes without `other` hold: None for 0."""
+        """What masked-out lanes without `other` hold: None for the 0 that Triton-Ascend gives them."""
         unknown = self.checks.poison and mask is not None and op.attrs.get("padding") != "zero"
         return poison(result_type(op)) if unknown else None
 

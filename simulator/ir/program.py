@@ -12,7 +12,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     broadcast, expand_dims(axis), reshape, permute(order)
     unary(name), binary(name), compare(name), select, cast
     addptr       pointer + element offset
-    load         pointer, mask or None, other or None; attrs padding of a block: "zero", or "" for none
+    load         pointer, mask or None, other or None; attrs padding: "zero", or "" of a block; "random"
     store        pointer, value, mask or None
     atomic(name) pointer, value, mask or None; for cas also the value expected in memory
     fma          x * y + z with one rounding

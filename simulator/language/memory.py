@@ -34,10 +34,11 @@ def load(
 
     pointer: a pointer scalar, a tile of pointers (`ptr + offsets`, offsets in elements), or a block pointer.
     mask: boolean or integer, broadcastable to the pointers; elements where it is False are not read.
-    other: value of masked-out elements; needs a mask. Not for block pointers. Without it they have none on the device: here
-    0, or NaN and the smallest integer with sim.device(masked="poison") or check=True.
+    other: value of masked-out elements; needs a mask. Not for block pointers. Without it Triton leaves them undefined; they
+    are 0 here, as in Triton-Ascend, and poison (NaN, the smallest integer) with sim.device(masked="poison") or check=True.
     boundary_check: axes of a block pointer along which elements outside of its shape are not read but padded, with
-    `padding_option` "zero" or "nan" ("" gives them no value, as no `other` does). care_padding: accepted, without effect.
+    `padding_option` "zero" or "nan" ("": as without `other`). care_padding: False leaves masked-out elements without
+    `other` random on the device; here it only changes what check=True tells of them.
     cache_modifier: ".cv" reads past L2, for what is read once; others, eviction_policy and volatile are accepted, without
     effect in the model.
     Reading outside of the tensor is an `OutOfBoundsError` with tensor, index, program and line.
@@ -51,7 +52,8 @@ def load(
     if other is not None and mask is None:
         raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
     past_l2 = ".cv" if unwrap(cache_modifier) == ".cv" else ""
-    return b.load(pointer, mask, None if mask is True else other, past_l2)
+    padding = None if unwrap(care_padding) else "random"
+    return b.load(pointer, mask, None if mask is True else other, past_l2, padding)
 
 
 @builtin

@@ -4,6 +4,8 @@ import linecache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
@@ -314,3 +316,67 @@ def test_a_block_without_padding_has_no_elements_outside_of_its_tensor(padding, 
     found = faults(run)
     assert len(found) == count
     assert all("elements outside of the block of this load have no `padding_option`" in m for m in found)
+
+
+@sim.jit
+def without_care(x, out, n, CARE: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n, care_padding=CARE))
+
+
+@pytest.mark.parametrize(
+    ("care", "says"), [(True, "Triton leaves them undefined"), (False, "care_padding=False the")]
+)
+def test_the_message_says_what_the_device_puts_into_masked_lanes(care, says):
+    with sim.device(check=True, time=False):
+        run = without_care[(1,)](np.ones(16, np.float32), np.zeros(16, np.float32), 12, care)
+    assert [says in m for m in faults(run)] == [True]
+
+
+@sim.jit
+def drawn(
+    x,
+    out,
+    rows,
+    columns,
+    kept_rows,
+    kept_columns,
+    DENSE: tl.constexpr,
+    CLEAN: tl.constexpr,
+    HOW: tl.constexpr,
+):
+    i, j = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
+    inside = (i < rows) & (j < columns)
+    if DENSE:
+        inside = inside & ((i + j) % 5 != 3)
+    v = tl.load(x + i * 16 + j, mask=inside) * 2.0
+    if CLEAN == 1:
+        v = tl.where(i < rows, v, 0.0)
+    elif CLEAN == 2:
+        v = tl.where(j < columns, v, 1.0)
+    elif CLEAN == 3:
+        v = tl.where(inside, v, 0.0)
+    elif CLEAN == 4:
+        v = tl.where(i > 3, 1.0, v)
+    if HOW == 1:
+        v += tl.sum(v, axis=1)[:, None]
+    elif HOW == 2:
+        v += tl.sum(v, axis=0)[None, :]
+    elif HOW == 3:
+        v = tl.cumsum(v, axis=1)
+    elif HOW == 4:
+        v = tl.trans(tl.cumsum(tl.trans(v), axis=1, reverse=True))
+    elif HOW == 5:
+        v += tl.sum(tl.dot(tl.trans(v), v), axis=0)[None, :]
+    elif HOW == 6:
+        v = tl.reshape(v + tl.sum(v), (2, 64)).reshape(8, 16)
+    tl.store(out + i * 16 + j, v, mask=(i < kept_rows) & (j < kept_columns))
+
+
+@settings(max_examples=80, deadline=None)
+@given(*(st.integers(0, n) for n in (8, 16, 8, 16)), st.booleans(), st.integers(0, 4), st.integers(0, 6))
+def test_a_fault_is_told_exactly_where_poison_gets_into_memory(rows, columns, kept, wide, dense, clean, how):
+    out = np.zeros(128, np.float32)
+    with sim.device(check=True, time=False):
+        run = drawn[(1,)](np.ones(128, np.float32), out, rows, columns, kept, wide, dense, clean, how)
+    assert bool(faults(run)) == bool(np.isnan(out).any())

@@ -19,6 +19,21 @@ from .rules import RULES
 from .taint import MIXING, Taint, is_source
 
 MOST_PLACES = 3  # loads or buffers that one message names
+# By the padding of a load: what has no value, for want of what, and what is known of it. Triton-Ascend's rule is that of
+# `tl.load` in its python/triton/language/core.py.
+_WITHOUT = {
+    None: (
+        "masked-out lanes",
+        "other",
+        "Triton leaves them undefined, and only Triton-Ascend's usual care_padding=True makes them 0",
+    ),
+    "random": (
+        "masked-out lanes",
+        "other",
+        "with care_padding=False the device leaves in them what was there",
+    ),
+    "": ("elements outside of the block", "padding_option", "Triton leaves them undefined"),
+}
 
 
 class Used(NamedTuple):
@@ -96,12 +111,9 @@ class UndefinedElements(Watcher):
             if len(loads) == 1
             else f"this load (or of those at {_first(list(loads)[1:])}) have"
         )
-        block = source.attrs.get("padding") is not None
-        lanes, way = (
-            ("elements outside of the block", "padding_option") if block else ("masked-out lanes", "other")
-        )
+        lanes, way, why = _WITHOUT[source.attrs.get("padding")]
         text = (
-            f"{lanes} of {which} no `{way}`, and {_doing(use, them)}: on the device they hold what was there; give "
+            f"{lanes} of {which} no `{way}`, and {_doing(use, them)}: {why}; give "
             f"the load {way}=..., or take tl.where(mask, x, ...) before lanes are combined, or the same mask at the store"
         )
         return fault(text, first, (use.number,))

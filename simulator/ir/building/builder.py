@@ -444,7 +444,7 @@ class Builder:
         cache: str = "",
         padding: str | None = None,
     ) -> Value:
-        """padding: of a block; with "zero" what lies outside of it is 0 on the device, too."""
+        """padding: of a block ("zero", ""), or "random": what is masked out holds without `other`; None: Triton's rule."""
         element = pointee(pointer, "load")
         if isinstance(element, PointerType):  # a table of pointers holds addresses
             addresses = self.load(self.cast(pointer, PointerType(ty.int64)), mask, other, padding=padding)

@@ -32,7 +32,7 @@ from .knob_trials import AskedFor, changes, untried_sizes
 from .l2.chain import Chain, current_chain
 from .l2.state import check_names
 from .launch_cache import Estimate, key_of, recall, remember
-from .messages import Message, note
+from .messages import FAULT, Message, note
 from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet
 from .precision import dtypes as ty
@@ -116,12 +116,9 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
             changed = changes(call, launch.time_us, lambda other: timed(other)[0])
         seconds["time"] = clock.perf_counter() - begin
     if device.values and not computed:
-        if not device.time:
-            fit(call)
+        told = () if device.time else (*call.warnings, *fit(call))  # a launch that is timed has them
         begin = clock.perf_counter()
-        found = compute(call, progress)
-        if not device.time:
-            found = (*call.warnings, *found)
+        found = (*told, *compute(call, progress))
         seconds["values"] = clock.perf_counter() - begin
     return Run(
         name=call.kernel.name,
@@ -138,11 +135,11 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     )
 
 
-def fit(call: Call) -> None:
-    """Refuse a kernel whose tiles do not fit in the buffers, also when its time is not asked."""
+def fit(call: Call) -> tuple[Message, ...]:
+    """Refuse a kernel whose tiles do not fit in the buffers, also when its time is not asked; gives its faults there."""
     from .timing.estimate import make_plan
 
-    make_plan(call)
+    return tuple(m for m in make_plan(call).warnings.messages() if m.kind == FAULT)
 
 
 def place(call: Call) -> None:

@@ -294,7 +294,11 @@ def _launch(op: str, steps: tuple[Step, ...], machine: Device, progress: Progres
     check_names(machine.l2, tensor_names(calls), op)
     with again_and_again(calls) as chain:
         for step in steps:
-            launch, computed, seconds = _timed(call_of(step), machine, chain)
+            launch, computed, seconds = None, False, 0.0
+            if machine.time:
+                launch, computed, seconds = _timed(call_of(step), chain)
+            else:
+                found.value_warnings += fit(call_of(step))
             begin = clock.perf_counter()
             if machine.values and not computed:
                 found.value_warnings += compute(call_of(step), _shifted(progress, before, total))
@@ -303,14 +307,10 @@ def _launch(op: str, steps: tuple[Step, ...], machine: Device, progress: Progres
     return found
 
 
-def _timed(call: Call, machine: Device, chain: Chain | None) -> tuple[Launch | None, bool, float]:
+def _timed(call: Call, chain: Chain | None) -> tuple[Launch | None, bool, float]:
     """The launch, whether its values are computed, and the seconds that it took to find out."""
     begin = clock.perf_counter()
-    launch, computed = None, False
-    if not machine.time:
-        fit(call)
-    else:
-        launch, computed = timed(call if chain is None else chain.entered(call), chain)
+    launch, computed = timed(call if chain is None else chain.entered(call), chain)
     return launch, computed, clock.perf_counter() - begin
 
 

@@ -145,6 +145,10 @@ def test_reads_that_the_device_may_answer_otherwise_are_named() -> None:
     assert sum("nothing is read, but nothing was written to it" in w for w in words) == 1
     assert sum("numbers is read, but nothing was written to it" in w for w in words) == 1
     assert sum("numbers was written again at line" in w for w in words) == 1
+    with sim.device(time=False):
+        untimed = unwritten[(1,)](out, ints, x, B=16)
+    assert run.faults == untimed.faults == untimed.warnings
+    assert len(run.faults) == 3
 
 
 # -- places and ways -------------------------------------------------------------------------------------------------

@@ -34,6 +34,26 @@ def test_parallel_is_a_loop_that_says_how_it_is_timed(bind: bool) -> None:
 
 
 @sim.jit
+def names_in_a_shared_loop(out, x, B: tl.constexpr, AFTER: tl.constexpr, BEFORE: tl.constexpr):
+    i = tl.arange(0, B)
+    at, same = i, i
+    for s in al.parallel(0, 4, bind_sub_block=True):
+        if BEFORE:
+            tl.store(out + at, 1.0)
+        at = s * B + i
+        tl.store(out + at + same, tl.load(x + at))
+    if AFTER:
+        tl.store(out + at, 0.0)
+
+
+@pytest.mark.parametrize(("after", "before"), [(False, False), (True, False), (False, True)])
+def test_a_name_that_each_iteration_gives_a_value_of_its_own_passes_nothing_on(after, before) -> None:
+    x = sim.shape(1024, "float32")
+    run = names_in_a_shared_loop.time((1,), x, x, B=64, AFTER=after, BEFORE=before)
+    assert [f.what.split(" goes ")[0] for f in run.faults] == (["at"] if after or before else [])
+
+
+@sim.jit
 def shared(out, x, iterations, B: tl.constexpr, LENGTH: tl.constexpr, BIND: tl.constexpr):
     """Iterations of LENGTH dependent operations on a tile of their own, beside a tile that all iterations read."""
     pid, o = tl.program_id(0), tl.arange(0, B)

@@ -112,7 +112,9 @@ class Runner:
 
 def starts_processes(words: list[str]) -> bool:
     """Workers, and a script that is run: both change the process that they are started from."""
-    return "--workers" in words or (words[1] in ("run", "check") and any(w == "-m" or w.endswith(".py") for w in words))
+    return "--workers" in words or (
+        words[1] in ("run", "check") and any(w == "-m" or w.endswith(".py") for w in words)
+    )
 
 
 def first_difference(expected: list[str], printed: list[str]) -> str | None:

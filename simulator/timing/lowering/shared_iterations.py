@@ -31,6 +31,21 @@ def shares_iterations(program: Program, product: Product) -> bool:
     return two and not has_sub_vectors(program) and any(is_shared(op) for op in program.walk())
 
 
+def _handed_on(program: Program, op: Op) -> list[str]:
+    """Names of what an iteration of a loop leaves to the next one, or to what follows the loop.
+
+    A name that each iteration gives a value of its own, and that nobody reads after the loop, is not among them.
+    """
+    body = op.regions[0]
+    pairs = list(zip(op.results, body.args[1:], body.yields, strict=True))
+    used = {v.id for o in program.walk() for v in o.args if v is not None}
+    used |= {
+        v.id for o in program.walk() for region in o.regions if region is not body for v in region.yields
+    }
+    used |= {y.id for _, a, y in pairs for _, b, _ in pairs if y is b and a is not b}
+    return [r.name for r, a, y in pairs if y is not a and not used.isdisjoint((r.id, a.id))]
+
+
 class SharedIterations:
     """The part of lowering that knows such loops. loop: the one that is being lowered, None outside of them."""
 
@@ -39,6 +54,7 @@ class SharedIterations:
         self.plan = context.plan
         self.loop: Op | None = None
         self.count = 0  # iterations so far
+        self.handed_on: dict[int, str] = {}  # loop (by id) -> names of what one iteration leaves to others
 
     def begin(self, op: Op) -> None:
         """A loop is entered; nothing for one that is not shared."""
@@ -52,7 +68,9 @@ class SharedIterations:
             notes[f"{place(op)}: {message}"] = None
             return
         notes[f"{place(op)}: {NOTE}"] = None
-        carried = ", ".join(r.name for r in op.results)
+        if op.id not in self.handed_on:
+            self.handed_on[op.id] = ", ".join(_handed_on(self.context.program, op))
+        carried = self.handed_on[op.id]
         if carried:
             message = (
                 f"{carried} goes from iteration to iteration, but on the device two vector cores share them"

@@ -82,22 +82,24 @@ def store(
     it wrote, units that the same program stored to again with nobody reading between, and the store that did.
     """
     cdef Py_ssize_t r
-    cdef int64_t k, i, at
+    cdef int64_t k, i, at, wrote
     cdef uint32_t me, before
     with nogil:
         for r in range(rows.shape[0]):
             me = first + <uint32_t> rows[r, 0]
+            wrote = 0
             for k in range(rows[r, 3]):
                 at = shift + (rows[r, 1] + k * rows[r, 2]) * scale
                 for i in range(scale):
                     before = last[at + i]
                     if before == me:
                         continue
+                    last[at + i] = me
+                    wrote += 1
                     if 0 < before < first and programs[before] == programs[me]:
                         counts[before, 1] += 1
                         counts[before, 2] = me
-                    last[at + i] = me
-                    counts[me, 0] += 1
+            counts[me, 0] += <uint32_t> wrote
 
 
 def read(uint32_t[::1] last, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):

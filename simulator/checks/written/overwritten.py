@@ -26,6 +26,7 @@ class OverwrittenUnread(Watcher):
     def __init__(self, program: Program) -> None:
         self.on = _may_store_twice(program)
         self.memory: Memory[np.ndarray] = Memory(lambda s: np.zeros(s.units, np.uint32))
+        self.stored: set[int] = set()  # stretches; what lies in others needs no look when it is loaded
         self.stores: list[tuple[int, Access]] = []  # number of the first lane's store, and what it is
         self.count = 1
         self.programs = np.zeros(1024, np.int64)
@@ -40,12 +41,12 @@ class OverwrittenUnread(Watcher):
         at = None if stretch is None else stretch.place(a.tensor)
         if stretch is None or at is None or stretch.map is None:
             return
-        rows = rows_of(a)
-        if a.what != "store":
-            read(stretch.map, rows, *at)
-            return
-        first = self._numbered(a)
-        store(stretch.map, rows, *at, first, self.programs, self.counts)
+        if a.what == "store":
+            self.stored.add(id(stretch))
+            first = self._numbered(a)
+            store(stretch.map, rows_of(a), *at, first, self.programs, self.counts)
+        elif id(stretch) in self.stored:
+            read(stretch.map, rows_of(a), *at)
 
     def _numbered(self, a: Access) -> int:
         """The number of the store of the first lane."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -31,7 +33,14 @@ def shapes_page(s: Shapes) -> RenderableType:
         fact("device", device_text(next(iter(s.explorations.values())))),
         table,
         fact("single", f"best for all of {s.tried:,} tilings tried for all: {single}"),
+        *_notes_of_all(s.explorations.values()),
     )
+
+
+def _notes_of_all(explorations: Iterable[Exploration]) -> list[RenderableType]:
+    """Notes that each of them has: of the store and the workers, not of one case or machine."""
+    first, *others = explorations
+    return [fact("note", clean(x)) for x in first.notes if all(x in e.notes for e in others)]
 
 
 def _best_us(e: Exploration) -> str:
@@ -72,6 +81,7 @@ def variants_page(v: Variants) -> RenderableType:
         table,
         fact("proof", proof),
         *(fact("without", clean(why, 300)) for why in without),
+        *_notes_of_all(v.explorations.values()),
     )
 
 

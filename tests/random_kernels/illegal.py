@@ -18,7 +18,7 @@ WRONG = (
     "bad = nothing + 1", "bad = x.nothing()", "bad = tl.nothing(x)", "import os", "bad = lambda u: u", "del x",
     "yield x", "with open('f') as f:\n        pass", "try:\n        pass\n    finally:\n        pass",
     "raise ValueError('no')", "bad = {1: x}", "bad = [u for u in x]", "x[0] = 1.0", "x.value = 1", "bad = x + 'text'",
-    "bad = x + None", "bad = x + tl.arange(0, 7)", "bad = x & y", "bad = x << 1", "bad = ~x", "bad = tl.dot(x, x)",
+    "bad = x + None", "bad = x + tl.arange(0, 7)", "bad = x & y", "bad = x << 1", "bad = ~x", "bad = tl.dot(x, pid)",
     "bad = tl.dot(x, y)", "bad = tl.load(i)", "bad = tl.load(x_in_ptr + x)", "tl.store(at, x)", "tl.store(out_ptr, x)",
     "bad = tl.sum(x, axis=7)", "bad = tl.max(x, axis='0')", "bad = tl.cumsum(x, axis=-9)", "bad = tl.arange(0, n)",
     "bad = tl.arange(5, 2)", "bad = tl.arange(0)", "bad = tl.full((n,), 0, tl.int32)", "bad = tl.zeros((0,), tl.float32)",

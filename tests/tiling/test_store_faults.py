@@ -71,11 +71,13 @@ def test_a_cache_that_cannot_be_used_costs_a_note_and_a_named_store_is_refused(t
 def test_the_command_goes_on_without_a_cache_folder(ascendtile, refused, monkeypatch, tmp_path):
     """As with XDG_CACHE_HOME in a file system that is read-only; with --store or --resume the user insists."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(in_a_file(tmp_path)))
-    call = ("explore", "rms_norm_grad", "--case", "tiny", "--space", "rows=1,2")
-    answer = ascendtile(*call)
-    assert answer.status == 0
-    assert "results are kept in memory only" in answer.out
-    assert ascendtile(*call, "--cases", "tiny")
+    few = ("--space", "rows=1,2", "--budget", "3")
+    call = ("explore", "rms_norm_grad", "--case", "tiny", *few)
+    tables = (("--cases", "tiny,decode"), ("--what-if", "buffers.ub=128KiB"))
+    for more in (call, *(("explore", "rms_norm_grad", *few, *table) for table in tables)):
+        answer = ascendtile(*more)
+        assert answer.status == 0
+        assert answer.out.count("results are kept in memory only") == 1
     assert "cannot use" in refused(*call, "--store", in_a_file(tmp_path))
     assert "there is no store" in refused(*call, "--resume")
     monkeypatch.delenv("XDG_CACHE_HOME")

@@ -45,7 +45,9 @@ recent: Recent[LoweredLaunch] = Recent(MOST)
 
 
 def key_without_engine(call: Call, all_at_once: bool) -> Hashable:
-    """What the records of a launch depend on; None as in `key_of`."""
+    """What the records of a launch depend on; None as in `key_of`, and where tensors have data, which would be kept."""
+    if any(x.window is not None for x in call.tensors.values()):
+        return None
     return key_of(call, all_at_once, _of_records(call.device.product))
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ....simulator.errors import UsageError
 from ..options import find_operator
 from ..script_command import is_script, of_scripts, run_and_tell
 
@@ -38,6 +37,8 @@ def _refuse_operator(name: str, module: bool) -> None:
     """An operator is no script; `run` checks it."""
     if module or os.path.exists(name) or is_script(name):
         return
+    from ....simulator.errors import UsageError
+
     try:
         op = find_operator(name).name
     except UsageError:

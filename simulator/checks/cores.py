@@ -13,15 +13,13 @@ import numpy as np
 
 from ..interpreter.faults import place
 from ..interpreter.tensors import Tensor
-from ..ir.passes.split_cores import CORES, Cores
-from ..ir.pointer_roots import pointer_roots
-from ..ir.program import Op, Program, Value
+from ..ir.passes.split_cores import CORES
+from ..ir.program import Op, Program
 from ..messages import Message, fault, note
 from .access import Access, Watcher
 from .core_clocks import CoreClocks
+from .core_uses import CoreUses, by_hand, core_uses
 from .memory_map import MOST_OPERATIONS, Area, Meeting, MemoryMap, entries, kind_of
-
-FLAGS = {"sync_block_set", "sync_block_wait"}
 
 
 class CoreRaces(Watcher):
@@ -29,7 +27,7 @@ class CoreRaces(Watcher):
 
     def __init__(self, program: Program, programs: int) -> None:
         self.program = program
-        self.by_hand = bool({"scope", *FLAGS} & program.split_builtins.keys())
+        self.by_hand = by_hand(program)
         self.clocks = CoreClocks(programs)
         self.memory = MemoryMap()
         self.looked_at: dict[int, bool] = {}  # by area
@@ -38,12 +36,8 @@ class CoreRaces(Watcher):
         self.told: dict[tuple[int, int], Message] = {}
 
     @functools.cached_property
-    def uses(self) -> _Uses:
-        known = self.program.for_checks
-        if "cores" not in known:
-            known["cores"] = _Uses(self.program)
-        uses: _Uses = known["cores"]
-        return uses
+    def uses(self) -> CoreUses:
+        return core_uses(self.program)
 
     @property
     def crossing(self) -> frozenset[int]:
@@ -56,8 +50,7 @@ class CoreRaces(Watcher):
         self.clocks.passed(op, event, programs, part)
 
     def handed_over(self, op: Op, programs: np.ndarray, part: str) -> None:
-        sender = 1 - CORES.index(part) if part else self.uses.crossing[op.id]
-        self.clocks.handed_over(programs, sender)
+        self.clocks.handed_over(programs, self.uses.sender(op, part))
 
     def access(self, a: Access) -> None:
         core = self.uses.core.get(a.op.id, "")
@@ -105,37 +98,6 @@ class CoreRaces(Watcher):
         else:
             text = f"{what}: they are ordered by flags that the compiler adds, unless disable_auto_inject_block_sync is set"
             self.told[key] = note(text, place(a.op), (program,))
-
-
-class _Uses:
-    """Of a program: the core of each access, the arguments of each core, and what uses a tile of the other core."""
-
-    def __init__(self, program: Program) -> None:
-        self.cores, roots = Cores(program), pointer_roots(program)
-        self.core: dict[int, str] = {}
-        self.names: dict[str, set[str]] = {x: set() for x in (*CORES, "written")}
-        self.crossing: dict[int, int] = {}  # operation -> who sends
-        for op in program.walk():
-            core = self.cores.of(op)
-            if core:
-                self._cross(op, core)
-            if core and op.kind in ("load", "store", "atomic"):
-                self.core[op.id] = core
-                names = roots.get(op.operand(0).id) or {""}
-                self.names[core] |= names
-                self.names["written"] |= names if op.kind != "load" else set()
-
-    def _cross(self, op: Op, core: str) -> None:
-        for v in op.args:
-            if v is not None and v.shape and not v.is_pointer and self._maker(v) not in ("", core):
-                self.crossing[op.id] = 1 - CORES.index(core)
-
-    def _maker(self, v: Value) -> str:
-        """The core that makes a value."""
-        if v.id in self.cores.products:
-            return "cube"
-        op = self.cores.made.get(v.id)
-        return "" if op is None else self.cores.of(op)
 
 
 def _does(op: Op) -> str:

@@ -12,6 +12,8 @@ WAYS_OUT = {
     "store": "give each of them elements of its own, or combine with an atomic",
     "load": "let one launch write what the next one reads, or write to another tensor",
     "atomic": "store before the atomic that tells the other program of it, and load after its own one",
+    "barrier": "a barrier orders what its kind of cores did and had heard of: let the core wait for the other one's flag "
+    "before it, or take sync_block_all of mode 'all'",
     "relaxed": "store before the atomic that tells the other program of it, and load after its own one, both of "
     "sem='acq_rel': a relaxed one orders nothing else, 'acquire' and 'release' one side",
 }

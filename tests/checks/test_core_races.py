@@ -134,6 +134,39 @@ def met_in_a_barrier(a, out, mid, MEETS: tl.constexpr, M: tl.constexpr):
 
 
 @sim.jit
+def next_product(a, out, mid, BARRIER: tl.constexpr, WAITS: tl.constexpr, M: tl.constexpr):
+    """The Vector core takes what the Cube of the next program has made."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    next_one = (tl.program_id(0) + 1) % tl.num_programs(0)
+    with al.scope(core_mode="cube"):
+        x = tl.load(a + at)
+        tl.store(mid + tl.program_id(0) * M * M + at, tl.dot(x, x))
+        if WAITS:
+            al.sync_block_set("cube", "vector", 0)
+    if WAITS == "before":
+        with al.scope(core_mode="vector"):
+            al.sync_block_wait("cube", "vector", 0)
+    al.sync_block_all(BARRIER, 3)
+    with al.scope(core_mode="vector"):
+        if WAITS == "behind":
+            al.sync_block_wait("cube", "vector", 0)
+        tl.store(out + tl.program_id(0) * M * M + at, tl.load(mid + next_one * M * M + at) * 2.0)
+
+
+@sim.jit
+def next_sum(a, out, mid, BARRIER: tl.constexpr, M: tl.constexpr):
+    """The Vector core makes something of a product, and takes that of the next program."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    next_one = (tl.program_id(0) + 1) % tl.num_programs(0)
+    x = tl.load(a + at)
+    tl.store(mid + tl.program_id(0) * M * M + at, tl.exp(tl.dot(x, x)))
+    al.sync_block_all(BARRIER, 3)
+    tl.store(out + tl.program_id(0) * M * M + at, tl.load(mid + next_one * M * M + at) * 2.0)
+
+
+@sim.jit
 def tile_beside(a, out, mid, BEFORE: tl.constexpr, M: tl.constexpr):
     """A tile that passes orders what the Cube did before it."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
@@ -249,6 +282,31 @@ def test_flags_order_where_time_depends_on_data(time: bool) -> None:
 
 def test_programs_of_a_barrier_read_each_other() -> None:
     assert not faults(lambda: met_in_a_barrier[(3,)](floats(), floats(3), floats(3), MEETS=True, M=M))
+
+
+@pytest.mark.parametrize(
+    ("barrier", "waits", "ordered"),
+    [
+        ("all", False, True),
+        ("all_vector", "before", True),
+        ("all_vector", "behind", False),
+        ("all_cube", "before", False),
+    ],
+)
+def test_a_barrier_orders_what_its_cores_did_and_had_heard_of(
+    barrier: str, waits: str, ordered: bool
+) -> None:
+    def launch() -> Any:
+        return next_product[(3,)](floats(), floats(3), floats(3), barrier, waits, M=M)
+
+    found = faults(launch)
+    assert bool(found) != ordered
+    assert ordered or ("of 'mid'" in found[0] and "mode 'all'" in found[0])
+
+
+def test_a_barrier_of_vector_cores_orders_what_they_did() -> None:
+    assert not faults(lambda: next_sum[(3,)](floats(), floats(3), floats(3), "all_vector", M=M))
+    assert faults(lambda: next_sum[(3,)](floats(), floats(3), floats(3), "all_cube", M=M))
 
 
 def test_what_the_compiler_orders_is_no_fault() -> None:

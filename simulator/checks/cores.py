@@ -17,9 +17,11 @@ from ..ir.passes.split_cores import CORES
 from ..ir.program import Op, Program
 from ..messages import Message, fault, note
 from .access import Access, Watcher
-from .core_clocks import CoreClocks
+from .core_clocks import LOADS, STORES, CoreClocks
 from .core_uses import CoreUses, by_hand, core_uses
 from .memory_map import MOST_OPERATIONS, Area, Meeting, MemoryMap, entries, kind_of
+
+PIPES = "; a flag orders what its two pipes do: MTE2 loads, FIX of a Cube and MTE3 of a Vector core store"
 
 
 class CoreRaces(Watcher):
@@ -28,7 +30,8 @@ class CoreRaces(Watcher):
     def __init__(self, program: Program, programs: int) -> None:
         self.program = program
         self.by_hand = by_hand(program)
-        self.clocks = CoreClocks(programs)
+        moves = any(op.kind in ("move", "custom") for op in program.walk())
+        self.clocks = CoreClocks(programs, loose=moves or bool(self.crossing))
         self.memory = MemoryMap()
         self.looked_at: dict[int, bool] = {}  # by area
         self.numbers: dict[int, int] = {}
@@ -54,13 +57,17 @@ class CoreRaces(Watcher):
 
     def access(self, a: Access) -> None:
         core = self.uses.core.get(a.op.id, "")
-        if not core or not a.tensor.elements or not self._both(self.memory.area(a.tensor)):
+        if not core or not a.tensor.elements:
             return
-        here = CORES.index(core)
+        here, what = CORES.index(core), LOADS if a.what == "load" else STORES
+        if self.by_hand:
+            self.clocks.used(a.programs, here, what)
+        if not self._both(self.memory.area(a.tensor)):
+            return
         number = self.numbers.setdefault(a.op.id, min(len(self.numbers) + 1, MOST_OPERATIONS))
         self.operations[number] = a.op
-        lanes = entries(2 * a.programs + here, self.clocks.epochs[a.programs, here], number)
-        met = self.memory.visit(a, kind_of(a.what), lanes, self.clocks.order(a.programs, here))
+        lanes = entries(4 * a.programs + 2 * here + what, self.clocks.epochs[a.programs, here], number)
+        met = self.memory.visit(a, kind_of(a.what), lanes, self.clocks.order(a.programs, here, what))
         if met is not None:
             self._tell(a, met, here)
 
@@ -82,7 +89,7 @@ class CoreRaces(Watcher):
         key = min(a.op.id, other.id), max(a.op.id, other.id)
         if key in self.told:
             return
-        there, program = CORES[met.agent % 2], met.agent // 2
+        there, program = CORES[met.agent // 2 % 2], met.agent // 4
         what = (
             f"the {there} core {_does(other)} element {met.element} of {a.tensor.name!r} (line {other.loc.line}) and the "
             f"{CORES[here]} core {_does(a.op)} it (line {a.op.loc.line}), in program {program}"
@@ -91,9 +98,9 @@ class CoreRaces(Watcher):
             text = (
                 f"{what}, without a flag between them: on the device the second need not wait for the first; "
             )
-            again = self.clocks.known[program, here, 1 - here] > 0
+            again = bool(self.clocks.known[program, here, :, 2 - 2 * here : 4 - 2 * here].any())
             self.told[key] = fault(
-                text + _way_out(a.op, other, (CORES[here], there), again), place(a.op), (program,)
+                text + _way_out(a.op, other, (CORES[here], there), again) + PIPES, place(a.op), (program,)
             )
         else:
             text = f"{what}: they are ordered by flags that the compiler adds, unless disable_auto_inject_block_sync is set"
@@ -115,8 +122,9 @@ def _way_out(op: Op, other: Op, cores: tuple[str, str], again: bool) -> str:
             f"line {op.loc.line}"
         )
     return (
-        f"the flags that the {here} core has waited for were set before line {other.loc.line}; wait for one that is set "
-        f"behind it, by an event of its own, or let the {there} core wait before it for a flag back from the {here} core"
+        f"the flags that the {here} core has waited for were set before line {other.loc.line}, by a pipe that does not "
+        f"do it, or block another pipe than that of line {op.loc.line}; wait for one that is set behind it, by an event of "
+        f"its own, or let the {there} core wait before it for a flag back from the {here} core"
     )
 
 

@@ -87,6 +87,27 @@ def one_slot(a, out, mid, count, BACK: tl.constexpr, M: tl.constexpr):
 
 
 @sim.jit
+def pipes(a, out, mid, SETS: tl.constexpr, WAITS: tl.constexpr, BACK: tl.constexpr, M: tl.constexpr):
+    """One slot; flags of given pipes there and back, the one back before what is loaded is stored."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    with al.scope(core_mode="cube"):
+        x = tl.load(a + at)
+        for t in range(3):
+            if t > 0:
+                al.sync_block_wait("vector", "cube", 1, BACK, al.PIPE.PIPE_FIX)
+            tl.store(mid + at, tl.dot(x, x))
+            al.sync_block_set("cube", "vector", 0, SETS, WAITS)
+    with al.scope(core_mode="vector"):
+        for t in range(3):
+            al.sync_block_wait("cube", "vector", 0, SETS, WAITS)
+            y = tl.load(mid + at)
+            if t < 2:
+                al.sync_block_set("vector", "cube", 1, BACK, al.PIPE.PIPE_FIX)
+            tl.store(out + t * M * M + at, y)
+
+
+@sim.jit
 def two_slots(a, out, mid, SECOND: tl.constexpr, M: tl.constexpr):
     """Two slots of memory; the Vector core takes the second one first."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
@@ -278,6 +299,18 @@ def test_flags_order_where_time_depends_on_data(time: bool) -> None:
 
     assert not launch(waits=True)
     assert any("without a flag between them" in w for w in launch(waits=False))
+
+
+PIPE = al.PIPE
+
+
+@pytest.mark.parametrize("back", [PIPE.PIPE_MTE2, PIPE.PIPE_V, PIPE.PIPE_ALL, PIPE.PIPE_MTE3])
+@pytest.mark.parametrize("waits", [PIPE.PIPE_MTE2, PIPE.PIPE_ALL, PIPE.PIPE_V, PIPE.PIPE_MTE3])
+@pytest.mark.parametrize("sets", [PIPE.PIPE_FIX, PIPE.PIPE_ALL, PIPE.PIPE_MTE2, PIPE.PIPE_M])
+def test_a_flag_orders_what_its_pipes_do(sets: al.PIPE, waits: al.PIPE, back: al.PIPE) -> None:
+    there = sets in (PIPE.PIPE_FIX, PIPE.PIPE_ALL) and waits in (PIPE.PIPE_MTE2, PIPE.PIPE_ALL)
+    found = faults(lambda: pipes[(1,)](floats(), floats(3), floats(), sets, waits, back, M=M))
+    assert bool(found) != (there and back is not PIPE.PIPE_MTE3)
 
 
 def test_programs_of_a_barrier_read_each_other() -> None:

@@ -2,6 +2,7 @@
 
 A program's time is cut into epochs, each of which ends where it releases. An atomic releases at its address what its program
 did before; where its old value is used it acquires what others released there, and so does a load that a loop waits with.
+`sem` lets an atomic do one of both ("acquire", "release") or neither ("relaxed").
 What a program did in epoch e is ordered before what another one does if the clock of the other has more than e for it.
 """
 
@@ -19,9 +20,9 @@ MOST_PROGRAMS = (
 )  # of a launch whose clocks are kept: a program then costs 256 KiB at each address that it releases
 MOST_AT_ONCE = 1 << 12  # where all of them run at once, each with a clock of its own
 MOST_BYTES = 1 << 30  # of what was released; addresses beyond that share one clock
-_NO_BASE = np.zeros(1, np.int64)
+NO_BASE = np.zeros(1, np.int64)
 _NO_CLOCK = np.empty((0, 0), np.int32)
-UNORDERED = _NO_BASE, _NO_CLOCK, False
+UNORDERED = NO_BASE, _NO_CLOCK, False
 
 
 def waiting_loads(program: Program) -> frozenset[int]:
@@ -39,7 +40,13 @@ def waiting_loads(program: Program) -> frozenset[int]:
 
 def acquires(op: Op, waits: frozenset[int]) -> bool:
     """Whether what an access reads tells its program how far others are."""
-    return op.id in waits or (op.kind == "atomic" and bool(op.attrs.get("result_used", True)))
+    used = op.kind == "atomic" and bool(op.attrs.get("result_used", True))
+    return op.id in waits or (used and op.attrs["sem"] in ("acquire", "acq_rel"))
+
+
+def releases(op: Op) -> bool:
+    """Whether what an atomic writes tells others how far its program is."""
+    return op.kind == "atomic" and op.attrs["sem"] in ("release", "acq_rel")
 
 
 class Clocks:
@@ -56,10 +63,10 @@ class Clocks:
     def now(self, programs: np.ndarray) -> tuple[Any, tuple[np.ndarray, np.ndarray, bool]]:
         """The epochs of programs, and what orders their accesses as `visit_boxes` takes it."""
         if self.together:
-            return self.epochs[programs], (_NO_BASE, self.rows[programs], False)
+            return self.epochs[programs], (NO_BASE, self.rows[programs], False)
         program = int(programs[0])
         self._row(program)
-        return int(self.epochs[program]), (_NO_BASE, self.rows, False)
+        return int(self.epochs[program]), (NO_BASE, self.rows, False)
 
     def _row(self, program: int) -> np.ndarray:
         if self.together:

@@ -13,15 +13,15 @@ import numpy as np
 
 from ..interpreter.faults import place
 from ..interpreter.tensors import Tensor
-from ..ir.passes.split_cores import CORES, Cores
-from ..ir.pointer_roots import pointer_roots
-from ..ir.program import Op, Program, Value
+from ..ir.passes.split_cores import CORES
+from ..ir.program import Op, Program
 from ..messages import Message, fault, note
 from .access import Access, Watcher
-from .core_clocks import CoreClocks
+from .core_clocks import LOADS, STORES, CoreClocks
+from .core_uses import CoreUses, by_hand, core_uses
 from .memory_map import MOST_OPERATIONS, Area, Meeting, MemoryMap, entries, kind_of
 
-FLAGS = {"sync_block_set", "sync_block_wait"}
+PIPES = "; a flag orders what its two pipes do: MTE2 loads, FIX of a Cube and MTE3 of a Vector core store"
 
 
 class CoreRaces(Watcher):
@@ -29,8 +29,9 @@ class CoreRaces(Watcher):
 
     def __init__(self, program: Program, programs: int) -> None:
         self.program = program
-        self.by_hand = bool({"scope", *FLAGS} & program.split_builtins.keys())
-        self.clocks = CoreClocks(programs)
+        self.by_hand = by_hand(program)
+        moves = any(op.kind in ("move", "custom") for op in program.walk())
+        self.clocks = CoreClocks(programs, loose=moves or bool(self.crossing))
         self.memory = MemoryMap()
         self.looked_at: dict[int, bool] = {}  # by area
         self.numbers: dict[int, int] = {}
@@ -38,12 +39,8 @@ class CoreRaces(Watcher):
         self.told: dict[tuple[int, int], Message] = {}
 
     @functools.cached_property
-    def uses(self) -> _Uses:
-        known = self.program.for_checks
-        if "cores" not in known:
-            known["cores"] = _Uses(self.program)
-        uses: _Uses = known["cores"]
-        return uses
+    def uses(self) -> CoreUses:
+        return core_uses(self.program)
 
     @property
     def crossing(self) -> frozenset[int]:
@@ -56,18 +53,21 @@ class CoreRaces(Watcher):
         self.clocks.passed(op, event, programs, part)
 
     def handed_over(self, op: Op, programs: np.ndarray, part: str) -> None:
-        sender = 1 - CORES.index(part) if part else self.uses.crossing[op.id]
-        self.clocks.handed_over(programs, sender)
+        self.clocks.handed_over(programs, self.uses.sender(op, part))
 
     def access(self, a: Access) -> None:
         core = self.uses.core.get(a.op.id, "")
-        if not core or not a.tensor.elements or not self._both(self.memory.area(a.tensor)):
+        if not core or not a.tensor.elements:
             return
-        here = CORES.index(core)
+        here, what = CORES.index(core), LOADS if a.what == "load" else STORES
+        if self.by_hand:
+            self.clocks.used(a.programs, here, what)
+        if not self._both(self.memory.area(a.tensor)):
+            return
         number = self.numbers.setdefault(a.op.id, min(len(self.numbers) + 1, MOST_OPERATIONS))
         self.operations[number] = a.op
-        lanes = entries(2 * a.programs + here, self.clocks.epochs[a.programs, here], number)
-        met = self.memory.visit(a, kind_of(a.what), lanes, self.clocks.order(a.programs, here))
+        lanes = entries(4 * a.programs + 2 * here + what, self.clocks.epochs[a.programs, here], number)
+        met = self.memory.visit(a, kind_of(a.what), lanes, self.clocks.order(a.programs, here, what))
         if met is not None:
             self._tell(a, met, here)
 
@@ -89,7 +89,7 @@ class CoreRaces(Watcher):
         key = min(a.op.id, other.id), max(a.op.id, other.id)
         if key in self.told:
             return
-        there, program = CORES[met.agent % 2], met.agent // 2
+        there, program = CORES[met.agent // 2 % 2], met.agent // 4
         what = (
             f"the {there} core {_does(other)} element {met.element} of {a.tensor.name!r} (line {other.loc.line}) and the "
             f"{CORES[here]} core {_does(a.op)} it (line {a.op.loc.line}), in program {program}"
@@ -98,44 +98,13 @@ class CoreRaces(Watcher):
             text = (
                 f"{what}, without a flag between them: on the device the second need not wait for the first; "
             )
-            again = self.clocks.known[program, here, 1 - here] > 0
+            again = bool(self.clocks.known[program, here, :, 2 - 2 * here : 4 - 2 * here].any())
             self.told[key] = fault(
-                text + _way_out(a.op, other, (CORES[here], there), again), place(a.op), (program,)
+                text + _way_out(a.op, other, (CORES[here], there), again) + PIPES, place(a.op), (program,)
             )
         else:
             text = f"{what}: they are ordered by flags that the compiler adds, unless disable_auto_inject_block_sync is set"
             self.told[key] = note(text, place(a.op), (program,))
-
-
-class _Uses:
-    """Of a program: the core of each access, the arguments of each core, and what uses a tile of the other core."""
-
-    def __init__(self, program: Program) -> None:
-        self.cores, roots = Cores(program), pointer_roots(program)
-        self.core: dict[int, str] = {}
-        self.names: dict[str, set[str]] = {x: set() for x in (*CORES, "written")}
-        self.crossing: dict[int, int] = {}  # operation -> who sends
-        for op in program.walk():
-            core = self.cores.of(op)
-            if core:
-                self._cross(op, core)
-            if core and op.kind in ("load", "store", "atomic"):
-                self.core[op.id] = core
-                names = roots.get(op.operand(0).id) or {""}
-                self.names[core] |= names
-                self.names["written"] |= names if op.kind != "load" else set()
-
-    def _cross(self, op: Op, core: str) -> None:
-        for v in op.args:
-            if v is not None and v.shape and not v.is_pointer and self._maker(v) not in ("", core):
-                self.crossing[op.id] = 1 - CORES.index(core)
-
-    def _maker(self, v: Value) -> str:
-        """The core that makes a value."""
-        if v.id in self.cores.products:
-            return "cube"
-        op = self.cores.made.get(v.id)
-        return "" if op is None else self.cores.of(op)
 
 
 def _does(op: Op) -> str:
@@ -153,8 +122,9 @@ def _way_out(op: Op, other: Op, cores: tuple[str, str], again: bool) -> str:
             f"line {op.loc.line}"
         )
     return (
-        f"the flags that the {here} core has waited for were set before line {other.loc.line}; wait for one that is set "
-        f"behind it, by an event of its own, or let the {there} core wait before it for a flag back from the {here} core"
+        f"the flags that the {here} core has waited for were set before line {other.loc.line}, by a pipe that does not "
+        f"do it, or block another pipe than that of line {op.loc.line}; wait for one that is set behind it, by an event of "
+        f"its own, or let the {there} core wait before it for a flag back from the {here} core"
     )
 
 

@@ -22,6 +22,8 @@ from . import clocks as order
 from ._races import mark_boxes, mark_elements
 from .access import Access, Watcher
 from .clocks import Clocks
+from .core_barriers import CoreBarrierClocks, has_core_barrier
+from .core_uses import core_uses
 from .meeting_messages import unordered
 from .memory_map import (
     ATOMIC,
@@ -55,6 +57,7 @@ class ProgramRaces(Watcher):
         self.memory = MemoryMap()
         self.marks = _Marks()
         self.clocks: Clocks | None = None
+        self.by_core = has_core_barrier(program)
         self.plans: dict[tuple[int, int], _Plan] = {}
         self.numbers: dict[int, int] = {}
         self.operations: dict[int, Op] = {}
@@ -101,10 +104,23 @@ class ProgramRaces(Watcher):
                 f"followed for at most {most}; try a smaller grid"
             )
             return
-        self.clocks = Clocks(self.programs, self.barrier)
+        if self.by_core:
+            self.clocks = CoreBarrierClocks(self.program, self.programs)
+        else:
+            self.clocks = Clocks(self.programs, self.barrier)
+
+    @property
+    def crossing(self) -> frozenset[int]:
+        return frozenset(core_uses(self.program).crossing) if self.by_core else frozenset()
+
+    def handed_over(self, op: Op, programs: np.ndarray, part: str) -> None:
+        if isinstance(self.clocks, CoreBarrierClocks):
+            self.clocks.handed_over(programs, core_uses(self.program).sender(op, part))
 
     def synced(self, op: Op, event: Any, programs: np.ndarray, part: str) -> None:
-        if self.clocks is not None and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
+        if isinstance(self.clocks, CoreBarrierClocks):
+            self.clocks.passed(op, event, programs, part)
+        elif self.clocks is not None and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
             self.clocks.barrier(np.unique(programs))
 
     def found(self) -> tuple[Message, ...]:
@@ -148,7 +164,7 @@ class ProgramRaces(Watcher):
         if order.acquires(a.op, self.shared.waits):
             clocks.acquire(program, where, at)
         self._visit(a, kind)
-        if a.what != "load":
+        if order.releases(a.op):
             clocks.release(program, where, at)
 
     def _visit(self, a: Access, kind: int) -> None:
@@ -156,10 +172,15 @@ class ProgramRaces(Watcher):
         if number is None:
             number = self.numbers[a.op.id] = min(len(self.numbers) + 1, MOST_OPERATIONS)
             self.operations[number] = a.op
-        epochs, how = (0, order.UNORDERED) if self.clocks is None else self.clocks.now(a.programs)
-        met = self.memory.visit(a, kind, entries(a.programs, epochs, number), how)
+        agents = a.programs
+        if isinstance(self.clocks, CoreBarrierClocks):
+            if a.op.id not in self.clocks.uses.core:
+                return  # a scalar that both cores load
+            agents = self.clocks.agents(a, self.memory.area(a.tensor).names)
+        epochs, how = (0, order.UNORDERED) if self.clocks is None else self.clocks.now(agents)
+        met = self.memory.visit(a, kind, entries(agents, epochs, number), how)
         if met is not None:
-            self._tell(a, met)
+            self._tell(a, met._replace(agent=met.agent // 2) if self.by_core else met)
 
     def _visit_noted(self, notes: list[Access]) -> None:
         for a in notes:
@@ -171,7 +192,9 @@ class ProgramRaces(Watcher):
         key = a.tensor.name, *sorted((a.op.id, other.id))
         if key not in self.told:
             handed_on = self.mode == "all" and bool(self.shared.names)
-            self.told[key] = unordered(a, met, other, handed_on, self.memory.area(a.tensor).names)
+            way = "relaxed" if self.mode == "all" and self.shared.relaxed else "atomic" if handed_on else ""
+            way = "barrier" if self.by_core else way
+            self.told[key] = unordered(a, met, other, way, self.memory.area(a.tensor).names)
 
 
 class _Plan(NamedTuple):
@@ -198,6 +221,7 @@ class _Shared:
         atomics = self._named(op for op in ops if op.kind == "atomic")
         self.waits = frozenset(op.id for op in ops if op.id in self.waits and self._named([op]) & atomics)
         self.names = self._named(op for op in ops if order.acquires(op, self.waits))
+        self.relaxed = any(op.kind == "atomic" and op.attrs["sem"] != "acq_rel" for op in ops)
 
     def _named(self, ops: Iterable[Op]) -> set[str]:
         """Arguments that the pointers come from; "" for a pointer that comes from none."""

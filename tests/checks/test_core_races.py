@@ -48,6 +48,23 @@ def hop(a, out, mid, SETS: tl.constexpr, WAITS: tl.constexpr, SCOPES: tl.constex
 
 
 @sim.jit
+def hop_then_branch(a, out, mid, taken, WAITS: tl.constexpr, M: tl.constexpr):
+    """A branch that depends on data, so that the values are computed along with the time."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    with al.scope(core_mode="cube"):
+        x = tl.load(a + at)
+        tl.store(mid + at, tl.dot(x, x))
+        al.sync_block_set("cube", "vector", 0)
+    with al.scope(core_mode="vector"):
+        if WAITS:
+            al.sync_block_wait("cube", "vector", 0)
+        y = tl.load(mid + at)
+        if tl.load(taken) > 0:
+            tl.store(out + at, y)
+
+
+@sim.jit
 def one_slot(a, out, mid, count, BACK: tl.constexpr, M: tl.constexpr):
     """The Cube uses its slot of memory again, once the Vector core says that it has read it."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
@@ -67,6 +84,27 @@ def one_slot(a, out, mid, count, BACK: tl.constexpr, M: tl.constexpr):
             tl.store(out + t * M * M + at, tl.load(mid + at) + 1.0)
             if BACK and t < count - 1:
                 al.sync_block_set("vector", "cube", 1)
+
+
+@sim.jit
+def pipes(a, out, mid, SETS: tl.constexpr, WAITS: tl.constexpr, BACK: tl.constexpr, M: tl.constexpr):
+    """One slot; flags of given pipes there and back, the one back before what is loaded is stored."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    with al.scope(core_mode="cube"):
+        x = tl.load(a + at)
+        for t in range(3):
+            if t > 0:
+                al.sync_block_wait("vector", "cube", 1, BACK, al.PIPE.PIPE_FIX)
+            tl.store(mid + at, tl.dot(x, x))
+            al.sync_block_set("cube", "vector", 0, SETS, WAITS)
+    with al.scope(core_mode="vector"):
+        for t in range(3):
+            al.sync_block_wait("cube", "vector", 0, SETS, WAITS)
+            y = tl.load(mid + at)
+            if t < 2:
+                al.sync_block_set("vector", "cube", 1, BACK, al.PIPE.PIPE_FIX)
+            tl.store(out + t * M * M + at, y)
 
 
 @sim.jit
@@ -114,6 +152,39 @@ def met_in_a_barrier(a, out, mid, MEETS: tl.constexpr, M: tl.constexpr):
     al.sync_block_all("all" if MEETS else "all_vector", 3)
     with al.scope(core_mode="vector"):
         tl.store(out + at, tl.load(mid + next_one) * 2.0)
+
+
+@sim.jit
+def next_product(a, out, mid, BARRIER: tl.constexpr, WAITS: tl.constexpr, M: tl.constexpr):
+    """The Vector core takes what the Cube of the next program has made."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    next_one = (tl.program_id(0) + 1) % tl.num_programs(0)
+    with al.scope(core_mode="cube"):
+        x = tl.load(a + at)
+        tl.store(mid + tl.program_id(0) * M * M + at, tl.dot(x, x))
+        if WAITS:
+            al.sync_block_set("cube", "vector", 0)
+    if WAITS == "before":
+        with al.scope(core_mode="vector"):
+            al.sync_block_wait("cube", "vector", 0)
+    al.sync_block_all(BARRIER, 3)
+    with al.scope(core_mode="vector"):
+        if WAITS == "behind":
+            al.sync_block_wait("cube", "vector", 0)
+        tl.store(out + tl.program_id(0) * M * M + at, tl.load(mid + next_one * M * M + at) * 2.0)
+
+
+@sim.jit
+def next_sum(a, out, mid, BARRIER: tl.constexpr, M: tl.constexpr):
+    """The Vector core makes something of a product, and takes that of the next program."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    next_one = (tl.program_id(0) + 1) % tl.num_programs(0)
+    x = tl.load(a + at)
+    tl.store(mid + tl.program_id(0) * M * M + at, tl.exp(tl.dot(x, x)))
+    al.sync_block_all(BARRIER, 3)
+    tl.store(out + tl.program_id(0) * M * M + at, tl.load(mid + next_one * M * M + at) * 2.0)
 
 
 @sim.jit
@@ -219,8 +290,56 @@ def test_the_fault_is_told_and_its_twin_is_silent(name: str, check: bool) -> Non
     assert not faults(pair.right, check=check)
 
 
+@pytest.mark.parametrize("time", [False, True])
+def test_flags_order_where_time_depends_on_data(time: bool) -> None:
+    def launch(waits: bool) -> list[str]:
+        with sim.device("ascend910b3", time=time):
+            run = hop_then_branch[(1,)](floats(), floats(), floats(), np.ones(1, np.int32), WAITS=waits, M=M)
+        return [w for w in run.warnings if w.kind == "fault"]
+
+    assert not launch(waits=True)
+    assert any("without a flag between them" in w for w in launch(waits=False))
+
+
+PIPE = al.PIPE
+
+
+@pytest.mark.parametrize("back", [PIPE.PIPE_MTE2, PIPE.PIPE_V, PIPE.PIPE_ALL, PIPE.PIPE_MTE3])
+@pytest.mark.parametrize("waits", [PIPE.PIPE_MTE2, PIPE.PIPE_ALL, PIPE.PIPE_V, PIPE.PIPE_MTE3])
+@pytest.mark.parametrize("sets", [PIPE.PIPE_FIX, PIPE.PIPE_ALL, PIPE.PIPE_MTE2, PIPE.PIPE_M])
+def test_a_flag_orders_what_its_pipes_do(sets: al.PIPE, waits: al.PIPE, back: al.PIPE) -> None:
+    there = sets in (PIPE.PIPE_FIX, PIPE.PIPE_ALL) and waits in (PIPE.PIPE_MTE2, PIPE.PIPE_ALL)
+    found = faults(lambda: pipes[(1,)](floats(), floats(3), floats(), sets, waits, back, M=M))
+    assert bool(found) != (there and back is not PIPE.PIPE_MTE3)
+
+
 def test_programs_of_a_barrier_read_each_other() -> None:
     assert not faults(lambda: met_in_a_barrier[(3,)](floats(), floats(3), floats(3), MEETS=True, M=M))
+
+
+@pytest.mark.parametrize(
+    ("barrier", "waits", "ordered"),
+    [
+        ("all", False, True),
+        ("all_vector", "before", True),
+        ("all_vector", "behind", False),
+        ("all_cube", "before", False),
+    ],
+)
+def test_a_barrier_orders_what_its_cores_did_and_had_heard_of(
+    barrier: str, waits: str, ordered: bool
+) -> None:
+    def launch() -> Any:
+        return next_product[(3,)](floats(), floats(3), floats(3), barrier, waits, M=M)
+
+    found = faults(launch)
+    assert bool(found) != ordered
+    assert ordered or ("of 'mid'" in found[0] and "mode 'all'" in found[0])
+
+
+def test_a_barrier_of_vector_cores_orders_what_they_did() -> None:
+    assert not faults(lambda: next_sum[(3,)](floats(), floats(3), floats(3), "all_vector", M=M))
+    assert faults(lambda: next_sum[(3,)](floats(), floats(3), floats(3), "all_cube", M=M))
 
 
 def test_what_the_compiler_orders_is_no_fault() -> None:

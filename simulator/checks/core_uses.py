@@ -1,0 +1,58 @@
+"""What the source says of the cores of a program: who makes each access, which arguments each uses, which tiles pass."""
+
+from __future__ import annotations
+
+from ..ir.passes.split_cores import CORES, Cores
+from ..ir.pointer_roots import pointer_roots
+from ..ir.program import Op, Program, Value
+
+FLAGS = {"sync_block_set", "sync_block_wait"}
+
+
+class CoreUses:
+    """Of a program: the core of each access, the arguments of each core, and what uses a tile of the other core."""
+
+    def __init__(self, program: Program) -> None:
+        self.cores, roots = Cores(program), pointer_roots(program)
+        self.core: dict[int, str] = {}
+        self.names: dict[str, set[str]] = {x: set() for x in (*CORES, "written")}
+        self.crossing: dict[int, int] = {}  # operation -> who sends
+        for op in program.walk():
+            core = self.cores.of(op)
+            if core:
+                self._cross(op, core)
+            if core and op.kind in ("load", "store", "atomic"):
+                self.core[op.id] = core
+                names = roots.get(op.operand(0).id) or {""}
+                self.names[core] |= names
+                self.names["written"] |= names if op.kind != "load" else set()
+
+    def sender(self, op: Op, part: str) -> int:
+        """Who made the tile that an operation uses; part: as of `Watcher.synced`."""
+        return 1 - CORES.index(part) if part else self.crossing[op.id]
+
+    def _cross(self, op: Op, core: str) -> None:
+        for v in op.args:
+            if v is not None and v.shape and not v.is_pointer and self._maker(v) not in ("", core):
+                self.crossing[op.id] = 1 - CORES.index(core)
+
+    def _maker(self, v: Value) -> str:
+        """The core that makes a value."""
+        if v.id in self.cores.products:
+            return "cube"
+        op = self.cores.made.get(v.id)
+        return "" if op is None else self.cores.of(op)
+
+
+def core_uses(program: Program) -> CoreUses:
+    """Of a program, found once."""
+    known = program.for_checks
+    if "cores" not in known:
+        known["cores"] = CoreUses(program)
+    uses: CoreUses = known["cores"]
+    return uses
+
+
+def by_hand(program: Program) -> bool:
+    """Whether a kernel orders its cores by itself; else the compiler does."""
+    return bool({"scope", *FLAGS} & program.split_builtins.keys())

@@ -35,7 +35,12 @@ def watchers_of(
     if asked.split and any(op.kind in ("dot", "sync") for op in program.walk()):
         found.append(CoreRaces(program, programs))
     if asked.check:
-        found += [StoreLanes(), UndefinedElements(program), DeadMoves(program), OverwrittenUnread(program)]
+        found += [
+            StoreLanes(program),
+            UndefinedElements(program),
+            DeadMoves(program),
+            OverwrittenUnread(program),
+        ]
     if asked.check and any_filled():
         found.append(UnwrittenMemory(program))
     return tuple(found)

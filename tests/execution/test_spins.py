@@ -222,3 +222,32 @@ def test_the_step_limit_counts_iterations_of_both_kinds_of_loop_alike(n, m):
         pytest.raises(sim.RunError, match=f"more than {need - 1} loop iterations"),
     ):
         launch(loops, (2,), zeros(), n, m)
+
+
+@sim.jit
+def passes_a_barrier_if_asked(asked, x, out, n, MISSING: tl.constexpr, FLAG: tl.constexpr):
+    """Loaded data decides whether the programs meet."""
+    p = tl.program_id(0)
+    if tl.load(asked) > 0:
+        tl.store(x + p, p + 1)
+        if p != MISSING:
+            al.sync_block_all("all_vector", 0)
+        if FLAG:
+            with al.scope(core_mode="vector"):
+                al.sync_block_set("vector", "cube", 1)
+            with al.scope(core_mode="cube"):
+                al.sync_block_wait("vector", "cube", 1)
+        tl.store(out + p, tl.load(x + (p + 1) % n))
+
+
+@pytest.mark.parametrize("time", [True, False])
+def test_a_barrier_that_loaded_data_decides_on_is_passed_by_all_programs_or_is_a_hang_at_its_line(time):
+    asked, out = np.ones(1, np.int32), zeros(8)
+    with sim.device(time=time):
+        run = passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=3, FLAG=False)
+        assert out[:3].tolist() == [2, 3, 1]
+        assert not run.faults
+        with pytest.raises(sim.RunError, match=r"test_spins.py:.*hang: 2 of 3 programs reach sync_block_all"):
+            passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=1, FLAG=False)
+        with pytest.raises(sim.RunError, match=r"test_spins.py:.*sync_block_all in a kernel with flags"):
+            passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=3, FLAG=True)

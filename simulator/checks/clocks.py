@@ -2,6 +2,7 @@
 
 A program's time is cut into epochs, each of which ends where it releases. An atomic releases at its address what its program
 did before; where its old value is used it acquires what others released there, and so does a load that a loop waits with.
+`sem` lets an atomic do one of both ("acquire", "release") or neither ("relaxed").
 What a program did in epoch e is ordered before what another one does if the clock of the other has more than e for it.
 """
 
@@ -39,7 +40,13 @@ def waiting_loads(program: Program) -> frozenset[int]:
 
 def acquires(op: Op, waits: frozenset[int]) -> bool:
     """Whether what an access reads tells its program how far others are."""
-    return op.id in waits or (op.kind == "atomic" and bool(op.attrs.get("result_used", True)))
+    used = op.kind == "atomic" and bool(op.attrs.get("result_used", True))
+    return op.id in waits or (used and op.attrs["sem"] in ("acquire", "acq_rel"))
+
+
+def releases(op: Op) -> bool:
+    """Whether what an atomic writes tells others how far its program is."""
+    return op.kind == "atomic" and op.attrs["sem"] in ("release", "acq_rel")
 
 
 class Clocks:

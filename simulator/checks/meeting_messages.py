@@ -12,11 +12,13 @@ WAYS_OUT = {
     "store": "give each of them elements of its own, or combine with an atomic",
     "load": "let one launch write what the next one reads, or write to another tensor",
     "atomic": "store before the atomic that tells the other program of it, and load after its own one",
+    "relaxed": "store before the atomic that tells the other program of it, and load after its own one, both of "
+    "sem='acq_rel': a relaxed one orders nothing else, 'acquire' and 'release' one side",
 }
 
 
-def unordered(a: Access, met: Meeting, other: Op, handed_on: bool, names: set[str]) -> Message:
-    """The message about two programs. handed_on: whether programs of the kernel wait for each other by atomics.
+def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> Message:
+    """The message about two programs. way: the key of `WAYS_OUT`, "" for that of the two accesses.
 
     names: of the arguments that share the memory.
     """
@@ -34,7 +36,7 @@ def unordered(a: Access, met: Meeting, other: Op, handed_on: bool, names: set[st
             f"program {p} {_does(one)} {element} and program {q} {_does(two)} it ({_lines(one, two)}), and nothing says "
             f"which comes first: on the device {_then(one, two)}"
         )
-    return fault(f"{text}; {_way_out(one, two, handed_on)}", place(one), (p, q))
+    return fault(f"{text}; {_way_out(one, two, way)}", place(one), (p, q))
 
 
 def _shared(name: str, names: set[str]) -> str:
@@ -42,10 +44,8 @@ def _shared(name: str, names: set[str]) -> str:
     return f" (which shares memory with {others})" if others else ""
 
 
-def _way_out(one: Op, two: Op, handed_on: bool) -> str:
-    if handed_on:
-        return WAYS_OUT["atomic"]
-    return WAYS_OUT["load" if "load" in (one.kind, two.kind) else "store"]
+def _way_out(one: Op, two: Op, way: str) -> str:
+    return WAYS_OUT[way or ("load" if "load" in (one.kind, two.kind) else "store")]
 
 
 def _does(op: Op) -> str:

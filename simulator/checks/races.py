@@ -148,7 +148,7 @@ class ProgramRaces(Watcher):
         if order.acquires(a.op, self.shared.waits):
             clocks.acquire(program, where, at)
         self._visit(a, kind)
-        if a.what != "load":
+        if order.releases(a.op):
             clocks.release(program, where, at)
 
     def _visit(self, a: Access, kind: int) -> None:
@@ -171,7 +171,8 @@ class ProgramRaces(Watcher):
         key = a.tensor.name, *sorted((a.op.id, other.id))
         if key not in self.told:
             handed_on = self.mode == "all" and bool(self.shared.names)
-            self.told[key] = unordered(a, met, other, handed_on, self.memory.area(a.tensor).names)
+            way = "relaxed" if self.mode == "all" and self.shared.relaxed else "atomic" if handed_on else ""
+            self.told[key] = unordered(a, met, other, way, self.memory.area(a.tensor).names)
 
 
 class _Plan(NamedTuple):
@@ -198,6 +199,7 @@ class _Shared:
         atomics = self._named(op for op in ops if op.kind == "atomic")
         self.waits = frozenset(op.id for op in ops if op.id in self.waits and self._named([op]) & atomics)
         self.names = self._named(op for op in ops if order.acquires(op, self.waits))
+        self.relaxed = any(op.kind == "atomic" and op.attrs["sem"] != "acq_rel" for op in ops)
 
     def _named(self, ops: Iterable[Op]) -> set[str]:
         """Arguments that the pointers come from; "" for a pointer that comes from none."""

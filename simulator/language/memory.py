@@ -16,6 +16,8 @@ __all__ = [
     "atomic_xchg", "atomic_xor", "load", "make_block_ptr", "store",
 ]  # fmt: skip
 
+SEMANTICS = ("acquire", "release", "acq_rel", "relaxed")
+
 
 @builtin
 def load(
@@ -133,6 +135,16 @@ def advance(b: Builder, base: BlockPointer, offsets: Sequence[Operand]) -> Block
 BlockPointer.methods["advance"] = advance
 
 
+def _sem(name: str, given: Any) -> str:
+    """What else an atomic orders: "acq_rel" unless given. Relaxed orders nothing but its own element."""
+    sem = unwrap(given) or "acq_rel"
+    if sem not in SEMANTICS:
+        raise KernelError(
+            f"atomic_{name}: sem is {sem!r}, it must be one of {', '.join(map(repr, SEMANTICS))}"
+        )
+    return str(sem)
+
+
 def _atomic(name: str, says: str) -> Builtin:
     def build(
         b: Builder,
@@ -142,7 +154,7 @@ def _atomic(name: str, says: str) -> Builtin:
         sem: str | None = None,
         scope: str | None = None,
     ) -> Value:
-        return b.atomic(name, pointer, val, mask)
+        return b.atomic(name, pointer, val, mask, _sem(name, sem))
 
     return named(f"atomic_{name}", build, says)
 
@@ -165,4 +177,4 @@ def atomic_cas(
     b: Builder, pointer: Value, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None
 ) -> Value:
     """Put `val` into memory where it holds `cmp`; bit patterns are compared."""
-    return b.compare_and_swap(pointer, cmp, val)
+    return b.compare_and_swap(pointer, cmp, val, _sem("cas", sem))

@@ -48,6 +48,23 @@ def hop(a, out, mid, SETS: tl.constexpr, WAITS: tl.constexpr, SCOPES: tl.constex
 
 
 @sim.jit
+def hop_then_branch(a, out, mid, taken, WAITS: tl.constexpr, M: tl.constexpr):
+    """A branch that depends on data, so that the values are computed along with the time."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = i * M + j
+    with al.scope(core_mode="cube"):
+        x = tl.load(a + at)
+        tl.store(mid + at, tl.dot(x, x))
+        al.sync_block_set("cube", "vector", 0)
+    with al.scope(core_mode="vector"):
+        if WAITS:
+            al.sync_block_wait("cube", "vector", 0)
+        y = tl.load(mid + at)
+        if tl.load(taken) > 0:
+            tl.store(out + at, y)
+
+
+@sim.jit
 def one_slot(a, out, mid, count, BACK: tl.constexpr, M: tl.constexpr):
     """The Cube uses its slot of memory again, once the Vector core says that it has read it."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
@@ -217,6 +234,17 @@ def test_the_fault_is_told_and_its_twin_is_silent(name: str, check: bool) -> Non
     assert any(pair.says in w for w in found), found
     assert all(w.place and w.programs for w in found)
     assert not faults(pair.right, check=check)
+
+
+@pytest.mark.parametrize("time", [False, True])
+def test_flags_order_where_time_depends_on_data(time: bool) -> None:
+    def launch(waits: bool) -> list[str]:
+        with sim.device("ascend910b3", time=time):
+            run = hop_then_branch[(1,)](floats(), floats(), floats(), np.ones(1, np.int32), WAITS=waits, M=M)
+        return [w for w in run.warnings if w.kind == "fault"]
+
+    assert not launch(waits=True)
+    assert any("without a flag between them" in w for w in launch(waits=False))
 
 
 def test_programs_of_a_barrier_read_each_other() -> None:

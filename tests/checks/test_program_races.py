@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.errors import CompileError
 
 
 def faults(launch: Callable[[], Any], **options: Any) -> list[Any]:
@@ -68,6 +69,14 @@ def last_block_sum(x, part, count, out, EARLY: tl.constexpr, B: tl.constexpr, P:
         t = tl.atomic_add(count, 1)
     if t == P - 1:
         tl.store(out, tl.sum(tl.load(part + tl.arange(0, P)), axis=0))
+
+
+@sim.jit
+def semantics(lock, out, TAKES: tl.constexpr, GIVES: tl.constexpr):
+    while tl.atomic_cas(lock, 0, 1, sem=TAKES) == 1:
+        pass
+    tl.store(out, tl.load(out) + 1.0)
+    tl.atomic_xchg(lock, 0, sem=GIVES)
 
 
 @sim.jit
@@ -225,6 +234,22 @@ def test_the_fault_is_told_and_its_twin_is_silent(name: str, check: bool) -> Non
     assert any(pair.says in w for w in found), found
     assert all(w.place and len(w.programs) == 2 for w in found)
     assert not faults(pair.right, check=check)
+
+
+@pytest.mark.parametrize("gives", [None, "acquire", "release", "acq_rel", "relaxed"])
+@pytest.mark.parametrize("takes", [None, "acquire", "release", "acq_rel", "relaxed"])
+def test_a_lock_guards_if_it_is_taken_with_acquire_and_given_back_with_release(
+    takes: str | None, gives: str | None
+) -> None:
+    guards = takes in (None, "acquire", "acq_rel") and gives in (None, "release", "acq_rel")
+    found = faults(lambda: semantics[(3,)](ints(1), floats(1), TAKES=takes, GIVES=gives))
+    assert bool(found) != guards
+    assert guards or "of sem='acq_rel'" in found[0]
+
+
+def test_another_sem_is_refused() -> None:
+    with pytest.raises(CompileError, match="sem is 'none', it must be one of"):
+        semantics[(1,)](ints(1), floats(1), TAKES="none", GIVES=None)
 
 
 def test_a_message_names_both_lines() -> None:

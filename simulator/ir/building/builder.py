@@ -479,16 +479,20 @@ class Builder:
             v = self.broadcast_to(v, pointer.shape)
         self.emit("store", (pointer, v, m), ())
 
-    def atomic(self, name: str, pointer: Value, value: Operand, mask: Operand | None) -> Value:
+    def atomic(
+        self, name: str, pointer: Value, value: Operand, mask: Operand | None, sem: str = "acq_rel"
+    ) -> Value:
         element = self._atomic_type(name, pointer)
         v = self.cast(value, element)
         pointer, v = self.same_shape(pointer, v)
         pointer, m = self._with_mask(pointer, mask, f"atomic_{name}")
         if v.shape != pointer.shape:
             v = self.broadcast_to(v, pointer.shape)
-        return self.emit_one("atomic", (pointer, v, m), element, pointer.shape, name=name)
+        return self.emit_one("atomic", (pointer, v, m), element, pointer.shape, name=name, sem=sem)
 
-    def compare_and_swap(self, pointer: Value, expected: Operand, value: Operand) -> Value:
+    def compare_and_swap(
+        self, pointer: Value, expected: Operand, value: Operand, sem: str = "acq_rel"
+    ) -> Value:
         """Atomic with a fourth operand: what memory must hold for `value` to be put there."""
         element = self._atomic_type("cas", pointer)
         shape = pointer.shape
@@ -496,7 +500,7 @@ class Builder:
             shape = broadcast_shape(shape, x.shape) if isinstance(x, Value) else shape
         pointer = self._stretch(pointer, shape)
         e, v = (self._stretch(self.cast(x, element), shape) for x in (expected, value))
-        return self.emit_one("atomic", (pointer, v, None, e), element, shape, name="cas")
+        return self.emit_one("atomic", (pointer, v, None, e), element, shape, name="cas", sem=sem)
 
     def _atomic_type(self, name: str, pointer: Value) -> DType:
         element = pointee(pointer, f"atomic_{name}")

@@ -74,6 +74,7 @@ class Lowering(LoweringContext):
 
     def synced(self, op: Op, event: Any) -> None:
         self.flags.record(op, event)
+        super().synced(op, event)
 
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         self.record_load(op, pointer, mask)

@@ -11,7 +11,7 @@ from ..ir.program import Program
 from ..messages import Message, fault, note
 from ._races import find_unequal
 from .access import Access, Watcher
-from .lost_updates import Loaded, LostUpdates
+from .lost_updates import LastLoad, LostUpdates
 from .memory_map import MOST_UNITS
 
 
@@ -26,7 +26,7 @@ class StoreLanes(Watcher):
 
     def access(self, a: Access) -> None:
         if a.op.id in self.updates.needed:
-            self.updates.last[a.op.id] = Loaded(a, a.where if a.region is None else _elements(a, a.region))
+            self.updates.last[a.op.id] = LastLoad(a, a.where if a.region is None else _elements(a, a.region))
         if a.what != "store" or a.op.id in self.told or not a.tensor.elements:
             return
         where = a.where if a.region is None else _elements(a, a.region)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..execution.gather_scatter import gather
 from ..interpreter.regions import ElementAddresses
 from ..ir.definitions import makers
 from ..ir.program import Op, Program, Value
@@ -33,7 +32,7 @@ COUNTING = (
 )  # twice is not once
 
 
-class Loaded(NamedTuple):
+class LastLoad(NamedTuple):
     """A load that was carried out last; where: None if it reads no element twice, by a box."""
 
     access: Access
@@ -53,15 +52,16 @@ class LostUpdates:
                 self.values[op.id] = updated
                 self.places[op.id] = {x.id for x in _behind(op.args[:1], made) if x.kind == "load"}
         self.needed = {n for found in (*self.values.values(), *self.places.values()) for n in found}
-        self.last: dict[int, Loaded] = {}
+        self.last: dict[int, LastLoad] = {}
 
     def lost(self, a: Access, where: ElementAddresses, values: np.ndarray) -> tuple[int, int] | None:
         """Positions of two lanes of a program whose store keeps one of two updates; values: those stored, flat."""
         loads = [self.last[n] for n in sorted(self.values.get(a.op.id, ())) if n in self.last]
         if not any(_same_places(x, a, where) for x in loads) or not self._data(a):
             return None
-        changed = gather(a.tensor, where, None).reshape(-1) != values
-        kept = np.flatnonzero(changed & where.chosen.view(bool) if len(where.chosen) else changed)
+        assert a.tensor.window is not None
+        kept = np.flatnonzero(where.chosen) if len(where.chosen) else np.arange(len(where.at))
+        kept = kept[a.tensor.window[where.at[kept]].astype(values.dtype) != values[kept]]
         rows = kept // (len(where.at) // where.shape[0])
         order = np.lexsort((where.at[kept], rows))
         at, row = where.at[kept][order], rows[order]
@@ -77,7 +77,7 @@ class LostUpdates:
         return any(np.prod(x.access.op.results[0].shape) > 1 and not _repeats(x.where) for x in loads)
 
 
-def _same_places(x: Loaded, a: Access, where: ElementAddresses) -> bool:
+def _same_places(x: LastLoad, a: Access, where: ElementAddresses) -> bool:
     """Whether a load has read what a store of the same programs stores to, lane by lane."""
     mine, tensor = x.where, x.access.tensor
     return (

@@ -34,8 +34,10 @@ def watchers_of(
     found: list[Watcher] = [ProgramRaces(program, programs, meet), MaskedLanes()]
     if asked.split and any(op.kind in ("dot", "sync") for op in program.walk()):
         found.append(CoreRaces(program, programs))
+    if asked.poison:
+        found.append(UndefinedElements(program, silent=not asked.check))
     if asked.check:
-        found += [StoreLanes(), UndefinedElements(program), DeadMoves(program), OverwrittenUnread(program)]
+        found += [StoreLanes(program), DeadMoves(program), OverwrittenUnread(program)]
     if asked.check and any_filled():
         found.append(UnwrittenMemory(program))
     return tuple(found)

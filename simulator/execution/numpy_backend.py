@@ -149,12 +149,14 @@ class NumpyBackend(Backend):
         if not truth.all():
             where = np.argwhere(~truth)[0]
             site = self.interpreter.site(op)
-            program = site.program(self.interpreter.programs[where[0] if truth.shape[0] > 1 else 0])
+            number = int(self.interpreter.programs[where[0] if truth.shape[0] > 1 else 0])
+            program = site.program(number)
             element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
-            wrong = f" ({int((~truth[where[0]]).sum())} of {v.numel} elements fail)" if v.shape else ""
-            raise site.error(
-                f"assertion failed in {program}{element}: {op.attrs['text']}{wrong}", DeviceAssertionError
-            )
+            wrong = f"({int((~truth[where[0]]).sum())} of {v.numel} elements fail)" if v.shape else ""
+            why = self.undefined.behind(op, "condition", number) if self.undefined is not None else ""
+            why = f"(what it decides by has no value: {why})" if why else ""
+            text = " ".join(part for part in (op.attrs["text"], wrong, why) if part)
+            raise site.error(f"assertion failed in {program}{element}: {text}", DeviceAssertionError)
 
     def show(self, op: Op, values: list[Any]) -> None:
         if self.quiet:
@@ -188,12 +190,22 @@ class NumpyBackend(Backend):
     def inside(self, op: Op, tensor: Tensor, region: regions.AccessRegion, what: str) -> bool:
         """Whether boxes lie in their tensor; where they do not that is an error, unless such accesses are only told."""
         try:
-            regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
+            regions.check(tensor, region, self.interpreter.programs, what, self.site(op))
         except OutOfBoundsError:
             if self.outside is None:
                 raise
             return False
         return True
+
+    def site(self, op: Op) -> Site:
+        """Where an access stands, with why its address is wrong."""
+        site, undefined = self.interpreter.site(op), self.undefined
+        if undefined is None:
+            return site
+        overflow = site.reason
+        return site._replace(
+            reason=lambda n: (overflow(n) if overflow else "") or undefined.behind(op, "address", n)
+        )
 
     def left_out(self, op: Op, error: OutOfBoundsError) -> None:
         if self.outside is None:
@@ -321,7 +333,7 @@ class NumpyBackend(Backend):
         where = regions.ElementAddresses(at, chosen)
         bad = where.outside(tensor)
         if bad >= 0:
-            error = self.outside_error(tensor, where, bad, what, self.interpreter.site(op))
+            error = self.outside_error(tensor, where, bad, what, self.site(op))
             if self.outside is None:
                 raise error
             lost = where.all_outside(tensor)

@@ -13,19 +13,19 @@ Grid = tuple[int, int, int]
 
 
 class Site(NamedTuple):
-    """An operation in a launch. overflow: what went wrong with its index in a program, "" for nothing."""
+    """An operation in a launch. reason: what went wrong with its index in a program, "" for nothing."""
 
     loc: Loc
     grid: Grid
-    overflow: Callable[[int], str] | None = None
+    reason: Callable[[int], str] | None = None
 
     def error(self, message: str, kind: type[RunError] = RunError) -> RunError:
         """The error to raise: the message with file, line, column, source line and caret."""
         return kind(at_line(self.loc, message))
 
     def outside(self, what: str, program: int, way_out: str) -> OutOfBoundsError:
-        """The error of an access of a program that leaves its tensor; way_out: where its index has not overflowed."""
-        reason = self.overflow(program) if self.overflow else ""
+        """The error of an access of a program that leaves its tensor; way_out: where nothing is known of its index."""
+        reason = self.reason(program) if self.reason else ""
         what = f"{what}. {f'The reason: {reason}' if reason else way_out}"
         out = OutOfBoundsError(at_line(self.loc, what))
         out.what, out.program = what, program

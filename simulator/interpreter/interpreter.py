@@ -20,6 +20,7 @@ from .faults import Site, place
 from .scalars import Indexing
 from .slicing import Slicing
 from .state import DEFAULT_STEP_LIMIT, DataDependentError, Frame, scalar_from_dense
+from .two_cores.deadlock import missing_message
 from .values import OPAQUE, Opaque, Pointers, take
 
 
@@ -91,6 +92,9 @@ class Interpreter(Indexing, Slicing, Flow):
     def op_sync(self, op: Op, frame: Frame) -> None:
         v = op.args[0]
         event = op.attrs["event"] if v is None else _checked_event(op, frame.get(v), self.site(op))
+        if op.name == "all" and len(self.active) < self.lanes_begun:
+            here = len(np.unique(self.programs))
+            raise self.site(op).error(missing_message(op, here, self.total))
         if self.exchange is not None:
             self.exchange.sync(self.core, op, event)
         self.synced(op, event)

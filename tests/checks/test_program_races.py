@@ -305,6 +305,64 @@ def test_elements_of_one_store_that_fall_together_differ_or_are_silent(
     assert not faults(right, check=True)
 
 
+@sim.jit
+def counted(hist, x, HOW: tl.constexpr, LAST: tl.constexpr, B: tl.constexpr):
+    """Counts how often x names each element, or does what looks alike; clamped where LAST is less than B - 1."""
+    o = tl.minimum(tl.arange(0, B), LAST)
+    i = tl.load(x + o)
+    if HOW == "add":
+        tl.store(hist + i, tl.load(hist + i) + 1)
+    elif HOW == "under a mask":
+        known = tl.load(hist + i, mask=i < 4, other=0)
+        tl.store(hist + i, tl.where(known > 5, known, known + 1), mask=i < 4)
+    elif HOW == "atomic":
+        tl.atomic_add(hist + i, tl.full((B,), 1, hist.dtype.element_ty))
+    elif HOW == "maximum":
+        tl.store(hist + i, tl.maximum(tl.load(hist + i), 1))
+    elif HOW == "nothing added":
+        tl.store(hist + i, tl.load(hist + i) + 0)
+    elif HOW == "another place":
+        tl.store(hist + i, tl.load(hist + i + 8) + 1)
+    elif HOW == "no load":
+        tl.store(hist + i, tl.full((B,), 1, hist.dtype.element_ty))
+    elif HOW == "tail of its own":
+        tl.store(hist + o, tl.load(hist + o) + 1)
+
+
+def counting(how: str, data: list[int], last: int = 7, dtype: Any = np.int32) -> list[Any]:
+    table = np.array(data, np.int32)
+    return faults(lambda: counted[(1,)](np.zeros(16, dtype), table, HOW=how, LAST=last, B=8), check=True)
+
+
+REPEATED = [0, 1, 2, 3, 4, 5, 6, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float16, np.float32])
+@pytest.mark.parametrize("how", ["add", "under a mask"])
+def test_equal_updates_of_one_element_are_lost_and_told(how: str, dtype: Any) -> None:
+    (found,) = counting(how, REPEATED, dtype=dtype)
+    assert (
+        "elements [1] and [7] of the tile both go to element 1 of 'hist', each made of what it loaded"
+        in found
+    )
+    assert not counting(how, list(range(8)), dtype=dtype)
+
+
+@pytest.mark.parametrize("how", ["atomic", "maximum", "nothing added", "another place", "no load"])
+def test_equal_values_that_lose_no_update_are_silent(how: str) -> None:
+    assert not counting(how, REPEATED)
+
+
+@pytest.mark.parametrize("how", ["add", "tail of its own"])
+def test_a_clamped_tail_that_is_updated_where_it_lies_is_silent(how: str) -> None:
+    assert not counting(how, list(range(8)), last=4)
+
+
+@given(data=st.lists(st.integers(0, 7), min_size=8, max_size=8))
+def test_updates_are_lost_exactly_where_an_element_is_named_twice(data: list[int]) -> None:
+    assert bool(counting("add", data)) == (len(set(data)) < len(data))
+
+
 def test_what_is_too_large_to_be_looked_at_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     from ascendtile.simulator.checks import clocks, memory_map
 

@@ -380,3 +380,56 @@ def test_a_fault_is_told_exactly_where_poison_gets_into_memory(rows, columns, ke
     with sim.device(check=True, time=False):
         run = drawn[(1,)](np.ones(128, np.float32), out, rows, columns, kept, wide, dense, clean, how)
     assert bool(faults(run)) == bool(np.isnan(out).any())
+
+
+@sim.jit
+def looks_up(x, out, n, GIVEN: tl.constexpr, HOW: tl.constexpr):
+    """Masked-out lanes decide where it loads or whether it goes on; n: lanes that the mask lets through."""
+    o = tl.arange(0, B)
+    v = tl.load(x + o, mask=o < n, other=0) if GIVEN else tl.load(x + o, mask=o < n)
+    if HOW == "tile":
+        tl.store(out + o, tl.load(x + v))
+    elif HOW == "scalar":
+        tl.store(out, tl.load(x + tl.sum(v, axis=0)))
+    elif HOW == "too far":
+        tl.store(out + o, tl.load(x + v + 5000, mask=o < n))
+    elif HOW == "stores":
+        tl.store(out + o, v)
+    else:
+        tl.device_assert(tl.sum(v, axis=0) > 0, "sum")
+
+
+def looked_up(how, given=False):
+    return looks_up[(1,)](np.ones(4096, np.int32), np.zeros(16, np.int32), 13, GIVEN=given, HOW=how)
+
+
+@pytest.mark.parametrize("asked", [{"check": True}, {"masked": "poison"}])
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("tile", "loads at addresses made of them"),
+        ("scalar", "loads at addresses made of what the sum"),
+        ("assert", "decides by what the sum"),
+    ],
+)
+def test_an_error_that_masked_out_lanes_lead_to_names_them_and_their_load(asked, how, says):
+    why = f"test_undefined.py:.*masked-out lanes of this load have no `other`, and program 0 {says}"
+    with sim.device(time=False, **asked):
+        with pytest.raises(sim.RunError, match=why):
+            looked_up(how)
+        assert not looked_up(how, given=True).faults
+
+
+@pytest.mark.parametrize("asked", [{"check": True}, {"masked": "poison"}])
+def test_an_error_that_lanes_with_a_value_lead_to_says_nothing_of_masked_out_ones(asked):
+    with sim.device(time=False, **asked), pytest.raises(sim.RunError) as caught:
+        looked_up("too far")
+    assert "Mask the access" in str(caught.value)
+    assert "masked-out" not in str(caught.value)
+
+
+def test_poison_without_the_checks_tells_no_faults():
+    with sim.device(time=False, masked="poison"):
+        assert not looked_up("stores").faults
+    with sim.device(time=False, check=True):
+        assert looked_up("stores").faults

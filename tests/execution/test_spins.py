@@ -86,7 +86,7 @@ NOBODY = "and no program of the launch stores to it"
         (counts_while_it_waits, (3,), (), ("element 2 of 'flag', which is 0", NOBODY, "program 0 and 2 others")),
         (waits_for_a_tile, (1,), (4,), ("elements 0 to 3 of 'flag'", NOBODY, "reads it")),
         (stores_too_late, (1,), (), ("element 0 of 'flag', which is 0", "no program is left", "stores to it")),
-        (waits_for_the_next, (3,), (), ("element 1 of 'flag'", "programs that are not that far", "stores to it")),
+        (waits_for_the_next, (3,), (), ("element 1 of 'flag'", "programs are run here one after another", "stores to it")),
         (locked_twice, (2,), (), ("element 0 of 'lock', which is 1", "programs that are not that far")),
         (goes_nowhere, (1,), (3,), ("Let the loop change it",)),
     ],
@@ -100,6 +100,21 @@ def test_a_wait_for_what_cannot_change_names_line_element_and_reason(kernel, gri
     assert caret.strip() == "^"
     for text in words:
         assert text in message
+
+
+@sim.jit
+def passes_a_barrier_to_the_next(flag, out, n):
+    p = tl.program_id(0)
+    tl.store(flag + p, p + 1)
+    al.sync_block_all("all_vector", 0)
+    tl.store(out + p, tl.load(flag + (p + 1) % n))
+
+
+def test_what_a_wait_for_the_next_program_is_told_to_take_instead_does_it():
+    assert "al.sync_block_all" in hang(waits_for_the_next, (3,), zeros(8), zeros(8))
+    out = zeros(8)
+    passes_a_barrier_to_the_next[(3,)](zeros(8), out, 3)
+    assert out[:3].tolist() == [2, 3, 1]
 
 
 def test_a_hang_is_found_with_time_too_and_where_control_flow_needs_values():
@@ -207,3 +222,32 @@ def test_the_step_limit_counts_iterations_of_both_kinds_of_loop_alike(n, m):
         pytest.raises(sim.RunError, match=f"more than {need - 1} loop iterations"),
     ):
         launch(loops, (2,), zeros(), n, m)
+
+
+@sim.jit
+def passes_a_barrier_if_asked(asked, x, out, n, MISSING: tl.constexpr, FLAG: tl.constexpr):
+    """Loaded data decides whether the programs meet."""
+    p = tl.program_id(0)
+    if tl.load(asked) > 0:
+        tl.store(x + p, p + 1)
+        if p != MISSING:
+            al.sync_block_all("all_vector", 0)
+        if FLAG:
+            with al.scope(core_mode="vector"):
+                al.sync_block_set("vector", "cube", 1)
+            with al.scope(core_mode="cube"):
+                al.sync_block_wait("vector", "cube", 1)
+        tl.store(out + p, tl.load(x + (p + 1) % n))
+
+
+@pytest.mark.parametrize("time", [True, False])
+def test_a_barrier_that_loaded_data_decides_on_is_passed_by_all_programs_or_is_a_hang_at_its_line(time):
+    asked, out = np.ones(1, np.int32), zeros(8)
+    with sim.device(time=time):
+        run = passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=3, FLAG=False)
+        assert out[:3].tolist() == [2, 3, 1]
+        assert not run.faults
+        with pytest.raises(sim.RunError, match=r"test_spins.py:.*hang: 2 of 3 programs reach sync_block_all"):
+            passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=1, FLAG=False)
+        with pytest.raises(sim.RunError, match=r"test_spins.py:.*sync_block_all in a kernel with flags"):
+            passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=3, FLAG=True)

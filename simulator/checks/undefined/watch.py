@@ -48,9 +48,13 @@ class Used(NamedTuple):
 
 
 class UndefinedElements(Watcher):
-    """The check of one program; `of` gives what a core's interpreter is to run in place of its part."""
+    """The check of one program; `of` gives what a core's interpreter is to run in place of its part.
 
-    def __init__(self, program: Program) -> None:
+    silent: no faults are told; it is only known why an access or an assertion fails.
+    """
+
+    def __init__(self, program: Program, silent: bool = False) -> None:
+        self.silent = silent
         self.taint = Taint(program)
         self.made = {r.id: op for op in program.walk() for r in op.results} if self.taint.values else {}
         self.arguments = _handed_in(program) if self.taint.values else {}
@@ -87,7 +91,12 @@ class UndefinedElements(Watcher):
 
     def found(self) -> tuple[Message, ...]:
         """A fault for each use, at the load whose lanes they are, or at the use of what a buffer was not given."""
-        return tuple(self._message(u) for u in self.used.values())
+        return () if self.silent else tuple(self._message(u) for u in self.used.values())
+
+    def behind(self, op: Op, what: str, program: int) -> str:
+        """The sentence of what an operation of that program has used without a value; "" for nothing. what: see `used`."""
+        use = self.used.get((op.id, what))
+        return "" if use is None or use.number != program else self._message(use)
 
     def _message(self, use: Used) -> Message:
         sources = self._sources(use)

@@ -98,3 +98,11 @@ def _way_out(program: Program, waiting: Mapping[str, Op]) -> str:
 def _what_it_sets(op: Op) -> str:
     event = op.attrs["event"]
     return "sets an event here" if event is None else f"event {event} is set here"
+
+
+def missing_message(op: Op, here: int, total: int) -> str:
+    """A barrier that only some programs reach."""
+    return (
+        f"hang: {here} of {total} programs reach sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) "
+        "and wait there for the others; put it where every program passes"
+    )

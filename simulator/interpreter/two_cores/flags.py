@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import RunError
+from ...ir.located_errors import at_line
 from ...ir.passes.split_cores import EVENTS
 from ...ir.program import Op, Program, walk
 from ...record.recent import Recent
@@ -86,12 +87,18 @@ def scheduling(program: Program, grid: tuple[int, int, int], arguments: dict[str
     """How a launch is interpreted with values."""
     flags, total = flag_order(program, grid, arguments), grid[0] * grid[1] * grid[2]
     if flags is not None and flags.barrier:
-        if not flags.even:
-            raise RunError(
-                f"{program.name}: sync_block_all beside flags that not all programs pass together, or whose number comes "
-                "from data, is not supported"
+        ops = list(program.of_kind("sync"))
+        alone = all(
+            op.name == "all" for op in ops
+        )  # then nobody runs ahead, and who misses one is found as it is passed
+        if not flags.even and not alone:
+            op = next(o for o in ops if o.name == "all")
+            text = (
+                "sync_block_all in a kernel with flags that not all programs pass together, or that follow from data, is "
+                "not supported: let every program pass each flag, outside of what loaded data decides"
             )
-        return Scheduling(not flags.in_order, total)
+            raise RunError(at_line(op.loc, text))
+        return Scheduling(not (flags.in_order or alone), total)
     apart = flags is not None and not flags.in_order
     if flags is not None and apart and not flags.even:
         return Scheduling(apart, 1)
@@ -116,9 +123,6 @@ class _FlagCounts(AddressBackend):
         together = len(self.interpreter.active) == lanes_here and isinstance(event, int)
         self.even &= together
         if op.name == "all":
-            if not together:
-                here = len(np.unique(self.interpreter.active % self.interpreter.total))
-                raise self.interpreter.site(op).error(missing_message(op, here, self.interpreter.total))
             return
         counts = self.counts.setdefault(op.attrs["sender"], np.zeros((EVENTS, lanes_here), np.int32))
         counts[event, self.interpreter.active] += 1 if op.name == "set" else -1
@@ -131,11 +135,3 @@ class _FlagCounts(AddressBackend):
         """Raise `RunError` for flags that stay set beyond what their counters hold."""
         for (sender, event), op in self.last_set.items():
             check_left_over(op, event, int(self.counts[sender][event].max()))
-
-
-def missing_message(op: Op, here: int, total: int) -> str:
-    """A barrier that only some programs reach."""
-    return (
-        f"hang: {here} of {total} programs reach sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) "
-        "and wait there for the others; put it where every program passes"
-    )

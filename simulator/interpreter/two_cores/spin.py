@@ -2,7 +2,7 @@
 
 What a `while` does next follows from the values that it carries and from the memory that it reads. Where an iteration
 leaves both as they were, as far as its condition depends on them, so does every further one. Nothing else can change that
-memory meanwhile: programs that were begun run in step with this one, and the others begin when it is over.
+memory meanwhile: programs that were begun run in step with this one, and the others begin here when it is over.
 """
 
 from __future__ import annotations
@@ -137,8 +137,9 @@ class Spin:
         later = state.total * state.subs - state.begun
         if later > 0 or state.lanes_begun > len(state.active):
             return (
-                "and only programs that are not that far could store to it: a program may begin when this one has "
-                "ended, also on the device. Let programs wait for lower numbers only",
+                "and only programs that are not that far could store to it: programs are run here one after another, in "
+                "order. The device runs as many at once as it has cores, and hangs where the grid has more. Let programs "
+                "wait for lower numbers only, or order them with al.sync_block_all, for which all of them are run at once",
                 stores,
             )
         return "and no program is left that could store to it: let one store to it before the wait", stores

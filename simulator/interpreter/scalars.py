@@ -145,6 +145,8 @@ class Indexing(InterpreterState):
         fit = self.fits(x, v)
         if not fit:
             self.overflows.tile(x, v, self.programs)
+        elif self.overflows.wrapped:
+            self.overflows.forget(v, self.programs)
         return fit
 
     def check_pointer(self, op: Op, base: Any, offset: Any) -> None:
@@ -192,6 +194,8 @@ class Indexing(InterpreterState):
         if dtype.is_bool():
             return bool(out) if isinstance(out, int | np.bool_) else out
         if symbolic.fits(out, dtype.bits, dtype.kind == "int" or dtype.bits == 64):
+            if self.overflows.wrapped:
+                self.overflows.forget(op.results[0], self.programs)
             return out
         self.overflows.scalar(op, a, b, out, self.programs)
         return symbolic.fit_in(out, dtype.bits, dtype.kind == "int")
@@ -221,7 +225,7 @@ class Indexing(InterpreterState):
 
     def index_compare(self, op: Op, a: Affine, b: Affine) -> Box | None:
         """A box, unless an element does not fit its type: what wraps is compared element by element."""
-        fit = self.fits(a, op.operand(0)) and self.fits(b, op.operand(0))
+        fit = self.index_fits(a, op.operand(0)) and self.index_fits(b, op.operand(1))
         return symbolic.affine_compare(op.name, a, b) if fit else None
 
     def scalar_compare(self, op: Op, a: Any, b: Any) -> Any:

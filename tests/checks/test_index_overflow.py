@@ -1,4 +1,4 @@
-"""Index arithmetic beyond int32 is told as such, also where a mask hides the access; data may wrap."""
+"""Index arithmetic beyond int32 is told as such, also where a mask made of it hides the access; data may wrap."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tile(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
     wide = row.to(tl.int64) if WIDE else row
     i = wide[:, None] * stride + column[None, :]
     at = row[:, None] * 4 + column[None, :]
-    tl.store(out + at, tl.load(x + i, mask=(row[:, None] < 1) & (column[None, :] < n), other=0.0))
+    tl.store(out + at, tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
 
 
 @sim.jit
@@ -62,15 +62,30 @@ def looped(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
 def widened(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
     row = tl.arange(0, B)
     i = row.to(tl.int64) * stride if WIDE else (row * stride).to(tl.int64)
-    tl.store(out + row, tl.load(x + i, mask=row < 1, other=0.0))
+    tl.store(out + row, tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
 
 
-KERNELS = [masked, comes_back, tile, gathered, looped, widened]
+@sim.jit
+def only_the_mask(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    pid, i = tl.program_id(0), tl.arange(0, B)
+    row = pid.to(tl.int64) if WIDE else pid
+    at = pid * B + i
+    tl.store(out + at, tl.load(x + at, mask=row * stride + i < n, other=0.0))
+
+
+@sim.jit
+def mask_of_a_tile(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    i = tl.arange(0, B)
+    row = i.to(tl.int64) if WIDE else i
+    tl.store(out + i, tl.load(x + i, mask=(row * stride < n) & (i < n), other=0.0))
+
+
+KERNELS = [masked, comes_back, tile, gathered, looped, widened, only_the_mask, mask_of_a_tile]
 
 
 def faults(kernel: Any, **constants: Any) -> list[Any]:
     x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    programs = 3 if kernel in (masked, comes_back) else 1
+    programs = 3 if kernel in (masked, comes_back, only_the_mask) else 1
     run = kernel[(programs,)](x, np.arange(B, dtype=np.int32), out, FAR, 64, B=B, **constants)
     return [w for w in run.warnings if w.kind == "fault"]
 
@@ -97,6 +112,61 @@ def test_the_message_has_names_and_numbers() -> None:
     assert "int32 overflow: pid * stride = 3,000,000,000 in program 2" in text
     assert "of -1,294,967,296 instead" in text
     assert text.programs == (2,)
+
+
+def test_what_only_a_mask_is_made_of_is_called_so() -> None:
+    (text,) = faults(only_the_mask, WIDE=False)
+    assert "and the mask is made of -1,294,967,296 instead" in text
+
+
+@sim.jit
+def rows(x, out, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i * stride, mask=(i % 4 == 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def gathered_rows(x, out, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = (i ^ 1) ^ 1  # no longer a plain range
+    far = at * stride
+    tl.store(out + i, tl.load(x + far, mask=(at % 4 == 0) & (at < n) & (far < 64), other=0.0))
+
+
+@sim.jit
+def own_row(x, out, stride, n, B: tl.constexpr):
+    pid, i = tl.program_id(0), tl.arange(0, B)
+    mask = (pid % 4 == 0) & (pid < n) & (i < B)
+    tl.store(out + pid * B + i, tl.load(x + pid * stride + i, mask=mask, other=0.0))
+
+
+@pytest.mark.parametrize("kernel", [rows, gathered_rows, own_row], ids=lambda k: k.name)
+@pytest.mark.parametrize("n", [1, 4, 5])
+def test_lanes_that_a_mask_without_overflow_hides_use_no_index(kernel: Any, n: int) -> None:
+    """Rows 2 and 3 lie beyond int32 but are hidden; row 4 is row 0 again."""
+    run = kernel[(5,) if kernel is own_row else (1,)](
+        np.zeros(64, np.float32), np.zeros(5 * B, np.float32), 1 << 30, n, B=B
+    )
+    told = [w for w in run.warnings if w.kind == "fault"]
+    assert len(told) == (n == 5)
+    assert all("4,294,967,296" in text for text in told)
+
+
+@sim.jit
+def increments(x, out, stride, turns, AHEAD: tl.constexpr):
+    at = 0
+    for k in range(turns):
+        following = at + stride
+        tl.store(out + k, tl.load(x + tl.maximum(following if AHEAD else at, 0) // stride))
+        at = following
+
+
+@pytest.mark.parametrize("values_only", [False, True])
+@pytest.mark.parametrize(("turns", "ahead", "told"), [(4, 0, 0), (5, 0, 1), (3, 1, 0), (4, 1, 1)])
+def test_an_increment_counts_where_it_is_used(turns: int, ahead: int, told: int, values_only: bool) -> None:
+    with sim.device(time=not values_only):
+        run = increments[(1,)](np.zeros(64, np.float32), np.zeros(8, np.float32), 1 << 29, turns, AHEAD=ahead)
+    assert len([w for w in run.warnings if w.kind == "fault"]) == told
 
 
 @sim.jit

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.index_arithmetic import narrows
 from ..ir.program import Op, Value
 from ..ir.types import PointerType
 from ..precision import dtypes as ty
@@ -247,6 +248,8 @@ class Indexing(InterpreterState):
             frame.values[r.id] = x
         elif r.shape == () and r.dtype.is_int() and v.dtype.is_int() and not isinstance(x, Opaque):
             frame.values[r.id] = self.scalar_int_cast(x, r.number)
+            if narrows(op):
+                self.overflows.narrowed(op, x, self.programs)
         else:
             self.dense_op(op, frame)
 

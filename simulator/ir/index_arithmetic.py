@@ -14,6 +14,8 @@ from .program import Op, Program, Value
 MASKS = {"load": 1, "store": 2, "atomic": 2}  # operand of an access that is its mask
 ACCESSES = tuple(MASKS)
 ARITHMETIC = ("add", "sub", "mul", "shl")
+SUMS = ("reduce", "scan")
+SUM = ("sum",)
 SHAPES = ("splat", "broadcast", "expand_dims", "reshape", "permute", "addptr", "extract_slice")
 _KEEP = (*ARITHMETIC, "floordiv", "max", "min")
 
@@ -69,11 +71,23 @@ def _compared(program: Program, masks: Iterable[Value | None]) -> list[Value]:
 
 
 def may_overflow(op: Op) -> bool:
-    """Whether an operation adds or multiplies signed integers that are narrower than an address."""
-    if op.kind != "binary" or op.name not in ARITHMETIC:
+    """Whether an operation adds, multiplies or narrows integers to a type that is narrower than an address.
+
+    A difference of unsigned integers is none: below 0 it wraps on purpose, as in `(x - low).to(tl.uint32) < n`.
+    """
+    if op.kind not in ("binary", "cast", *SUMS) or not op.results[0].dtype.is_int():
         return False
     dtype = op.results[0].number
-    return dtype.kind == "int" and 1 < dtype.bits < 64
+    if not (dtype.kind == "int" or (dtype.kind == "uint" and op.name != "sub")) or not 1 < dtype.bits < 64:
+        return False
+    return narrows(op) if op.kind == "cast" else op.name in (SUM if op.kind in SUMS else ARITHMETIC)
+
+
+def narrows(op: Op) -> bool:
+    """Whether a cast takes integers to a narrower type, where they wrap."""
+    v, r = op.operand(0), op.results[0]
+    whole = op.kind == "cast" and not (v.is_pointer or r.is_pointer or op.attrs.get("overflow"))
+    return whole and v.number.kind in ("int", "uint") and r.number.is_int() and r.number.bits < v.number.bits
 
 
 def parts(op: Op) -> list[Value]:

@@ -27,6 +27,21 @@ Range = tuple[int, int]
 EXACT = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "shl": np.left_shift}
 
 
+def _scanned(op: Op, x: np.ndarray) -> np.ndarray:
+    """Running sums along an axis, in 64 bits."""
+    axis = op.attrs["axis"] + 1
+    x = np.flip(x, axis) if op.attrs["reverse"] else x
+    out = np.cumsum(x, axis, dtype=np.int64)
+    return np.flip(out, axis) if op.attrs["reverse"] else out
+
+
+EXACT_ALONE = {
+    "cast": lambda op, x: x.astype(np.int64),
+    "reduce": lambda op, x: x.sum(op.attrs["axis"] + 1, dtype=np.int64),
+    "scan": _scanned,
+}
+
+
 class Overflow(NamedTuple):
     """The number farthest outside of its type that accesses used, and its program; all programs with such numbers.
 
@@ -57,6 +72,11 @@ class IndexOverflows:
         """Where values of the program come from."""
         return makers(self.program.walk())
 
+    def narrowed(self, op: Op, x: Any, programs: np.ndarray) -> None:
+        """A scalar that is cast to a narrower type."""
+        if op.id in index_arithmetic(self.program):
+            self._note(op, op.results[0], x, True, programs)
+
     def scalar(self, op: Op, a: Any, b: Any, exact: Any, programs: np.ndarray) -> None:
         """A scalar of each program, or of all, that does not fit in the type of the result."""
         if op.id in index_arithmetic(self.program):
@@ -66,6 +86,11 @@ class IndexOverflows:
         self, op: Op, args: list[Any], real: list[np.ndarray], out: np.ndarray, programs: np.ndarray
     ) -> None:
         """Index arithmetic on elements. args: the operands, real: the same as arrays; out: what the register holds."""
+        if op.kind != "binary":
+            self._note(
+                op, op.results[0], EXACT_ALONE[op.kind](op, real[0]).reshape(out.shape), True, programs
+            )
+            return
         ranges = [self._range(v, x, r) for v, x, r in zip(op.args, args, real, strict=True)]
         r = op.results[0]
         self.ranges[r.id] = found = _range_of(op.name, *ranges)
@@ -187,7 +212,7 @@ class IndexOverflows:
         kept = ty.wrapped(x.value, op.results[0].number)
         return (
             f"{dtype} overflow: {formula} = {x.value:,} in {where} does not fit in {dtype}, and the {x.what} is made of "
-            f"{kept:,} instead; take .to(tl.int64) of an operand"
+            f"{kept:,} instead; {'keep it in 64 bits' if op.kind == 'cast' else 'take .to(tl.int64) of an operand'}"
         )
 
 

@@ -273,8 +273,9 @@ class Indexing(InterpreterState):
             return at.elements() if isinstance(at, Affine) else at
         element = ty.int64 if isinstance(t.element_ty, PointerType) else t.element_ty
         if isinstance(x, Pointers):
-            return flat_pointers.viewed(x, element, self.site(op))
-        return self.known.resolved(flat_pointers.from_addresses(x, element, self.site(op)))
+            return flat_pointers.viewed(x, element, self.site(op), self.programs)
+        found = flat_pointers.from_addresses(x, element, self.site(op), self.programs)
+        return self.known.resolved(found)
 
     def scalar_int_cast(self, x: Any, dtype: DType) -> Any:
         if dtype.is_bool():

@@ -20,7 +20,7 @@ Source = list["Wrapped"]
 Makers = tuple[dict[int, Op], dict[int, list[int]]]  # see `definitions.makers`
 
 
-class Frame(Protocol):
+class _Frame(Protocol):
     """Values by number of the programs that run now; see `state.Frame`."""
 
     values: dict[int, Any]
@@ -60,7 +60,7 @@ class Trail:
         made: Makers,
         wrapped: dict[int, Wrapped],
         before: dict[int, Wrapped],
-        frame: Frame,
+        frame: _Frame,
         programs: np.ndarray,
     ) -> None:
         self.made, self.sources = made
@@ -162,7 +162,7 @@ def _equal(w: Wrapped, x: np.ndarray, programs: np.ndarray) -> Wrapped:
     return w._replace(programs=programs, at=found)
 
 
-def _present(frame: Frame, v: Value) -> Any:
+def _present(frame: _Frame, v: Value) -> Any:
     """A value that has not been given back yet."""
     x = frame.values.get(v.id)
     if x is not None or frame.parent is None:

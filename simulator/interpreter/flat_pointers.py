@@ -63,17 +63,14 @@ def addresses(p: Pointers) -> Any:
     return in_64(at * size)
 
 
-def from_addresses(x: Any, dtype: DType, site: Site) -> Pointers:
-    """Pointers from byte addresses: a scalar, an index tile or elements."""
+def from_addresses(
+    x: Any, dtype: DType, site: Site, programs: np.ndarray, tensor: Tensor | None = None
+) -> Pointers:
+    """Pointers from byte addresses in these programs: a scalar, an index tile or elements; tensor: where they point to."""
     size = dtype.itemsize
     parts = [x.base, *x.strides] if isinstance(x, Affine) else [x]
-    odd = [
-        int(a)
-        for part in parts
-        for a in np.asarray(part).reshape(-1)[np.asarray(part).reshape(-1) % size != 0]
-    ]
-    if odd:
-        raise site.error(f"{odd[0]:#x} is no address of {dtype}: it is no multiple of {size} bytes")
+    if any((np.asarray(part) % size).any() for part in parts):
+        raise _misaligned(x, dtype, site, programs, tensor)
     if isinstance(x, Affine):
         return Pointers(
             FlatMemory(dtype), Affine(x.base // size, tuple(s // size for s in x.strides), x.shape)
@@ -81,7 +78,22 @@ def from_addresses(x: Any, dtype: DType, site: Site) -> Pointers:
     return Pointers(FlatMemory(dtype), x // size)
 
 
-def viewed(p: Pointers, dtype: DType, site: Site) -> Pointers:
+def _misaligned(x: Any, dtype: DType, site: Site, programs: np.ndarray, tensor: Tensor | None) -> RunError:
+    """The error of a pointer to elements that begin where none of that type may lie."""
+    every = x.elements() if isinstance(x, Affine) else np.atleast_1d(np.asarray(x))
+    first = np.argwhere(every % dtype.itemsize != 0)[0]
+    at, row = int(every[tuple(first)]), int(first[0])
+    program = site.program(programs[row if len(every) > 1 else 0])
+    of = f"address {at:#x}"
+    if tensor is not None:
+        of = f"byte {at - tensor.address - tensor.origin * tensor.dtype.itemsize:,} of {tensor.name!r} ({of})"
+    return site.error(
+        f"pointer to {dtype} in {program}: {of} is no multiple of the {dtype.itemsize} bytes of an element; move the "
+        f"pointer by multiples of {dtype.itemsize} bytes before the cast"
+    )
+
+
+def viewed(p: Pointers, dtype: DType, site: Site, programs: np.ndarray) -> Pointers:
     """The same addresses as pointers to another type."""
     old, new = p.tensor.dtype.itemsize, dtype.itemsize
     if isinstance(p.tensor, FlatMemory) or old != new:
@@ -94,7 +106,8 @@ def viewed(p: Pointers, dtype: DType, site: Site) -> Pointers:
                 else x * k
             )
             return Pointers(p.tensor.viewed(dtype), scaled)
-        return from_addresses(addresses(p), dtype, site)
+        tensor = None if isinstance(p.tensor, FlatMemory) else p.tensor
+        return from_addresses(addresses(p), dtype, site, programs, tensor)
     return Pointers(p.tensor.viewed(dtype), p.offsets)
 
 

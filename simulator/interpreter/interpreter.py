@@ -59,11 +59,18 @@ class Interpreter(Indexing, Slicing, Flow):
             else:
                 self.handlers[op.kind](op, frame)
 
+    def look_at_index(self, op: Op, frame: Frame) -> None:
+        """Whether an access uses a number that did not fit in its type."""
+        if self.overflows.begun:
+            self.overflows.access(op, frame, self.programs)
+
     def op_load(self, op: Op, frame: Frame) -> None:
+        self.look_at_index(op, frame)
         p, m, o = self.operands(op, frame)
         frame.values[op.results[0].id] = self.scalar_result(op, self.load(op, p, m, o))
 
     def op_store(self, op: Op, frame: Frame) -> None:
+        self.look_at_index(op, frame)
         if op.id in self.cube_once:
             self.once(op, frame)
         else:
@@ -83,6 +90,7 @@ class Interpreter(Indexing, Slicing, Flow):
         self.active = before
 
     def op_atomic(self, op: Op, frame: Frame) -> None:
+        self.look_at_index(op, frame)
         if op.id in self.cube_once:
             self.once(op, frame)
             return

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.index_arithmetic import narrows
 from ..ir.program import Op, Value
 from ..ir.types import PointerType
 from ..precision import dtypes as ty
@@ -145,6 +146,8 @@ class Indexing(InterpreterState):
         fit = self.fits(x, v)
         if not fit:
             self.overflows.tile(x, v, self.programs)
+        elif self.overflows.wrapped:
+            self.overflows.forget(v, self.programs)
         return fit
 
     def check_pointer(self, op: Op, base: Any, offset: Any) -> None:
@@ -192,6 +195,8 @@ class Indexing(InterpreterState):
         if dtype.is_bool():
             return bool(out) if isinstance(out, int | np.bool_) else out
         if symbolic.fits(out, dtype.bits, dtype.kind == "int" or dtype.bits == 64):
+            if self.overflows.wrapped:
+                self.overflows.forget(op.results[0], self.programs)
             return out
         self.overflows.scalar(op, a, b, out, self.programs)
         return symbolic.fit_in(out, dtype.bits, dtype.kind == "int")
@@ -221,7 +226,7 @@ class Indexing(InterpreterState):
 
     def index_compare(self, op: Op, a: Affine, b: Affine) -> Box | None:
         """A box, unless an element does not fit its type: what wraps is compared element by element."""
-        fit = self.fits(a, op.operand(0)) and self.fits(b, op.operand(0))
+        fit = self.index_fits(a, op.operand(0)) and self.index_fits(b, op.operand(1))
         return symbolic.affine_compare(op.name, a, b) if fit else None
 
     def scalar_compare(self, op: Op, a: Any, b: Any) -> Any:
@@ -243,6 +248,8 @@ class Indexing(InterpreterState):
             frame.values[r.id] = x
         elif r.shape == () and r.dtype.is_int() and v.dtype.is_int() and not isinstance(x, Opaque):
             frame.values[r.id] = self.scalar_int_cast(x, r.number)
+            if narrows(op):
+                self.overflows.narrowed(op, x, self.programs)
         else:
             self.dense_op(op, frame)
 
@@ -266,8 +273,9 @@ class Indexing(InterpreterState):
             return at.elements() if isinstance(at, Affine) else at
         element = ty.int64 if isinstance(t.element_ty, PointerType) else t.element_ty
         if isinstance(x, Pointers):
-            return flat_pointers.viewed(x, element, self.site(op))
-        return self.known.resolved(flat_pointers.from_addresses(x, element, self.site(op)))
+            return flat_pointers.viewed(x, element, self.site(op), self.programs)
+        found = flat_pointers.from_addresses(x, element, self.site(op), self.programs)
+        return self.known.resolved(found)
 
     def scalar_int_cast(self, x: Any, dtype: DType) -> Any:
         if dtype.is_bool():

@@ -151,7 +151,8 @@ class InterpreterState(ABC):
         for op in region.ops:
             self.handlers[op.kind](op, frame)
             for vid in self.last_uses.get(op.id, ()):
-                values.pop(vid, None)
+                if not self.overflows.begun:  # then the trail of an overflow asks for them again
+                    values.pop(vid, None)
 
     # -- what others define ------------------------------------------------------------------------------------------
 

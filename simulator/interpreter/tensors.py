@@ -205,6 +205,11 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
         raise UsageError(
             f"{name}: strides {a.strides} bytes are no multiples of the element size {a.itemsize}"
         )
+    if a.ctypes.data % a.itemsize:
+        raise UsageError(
+            f"{name}: the array begins at address {a.ctypes.data:#x}, no multiple of its element size {a.itemsize} bytes; "
+            f"pass {name}.copy()"
+        )
     a = a.reshape(1) if a.ndim == 0 else a
     strides = [s // a.itemsize for s in a.strides]
     low = sum(min(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))

@@ -1,4 +1,4 @@
-"""Index arithmetic beyond int32 is told as such, also where a mask hides the access; data may wrap."""
+"""Index arithmetic beyond int32 is told as such, also where a mask made of it hides the access; data may wrap."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tile(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
     wide = row.to(tl.int64) if WIDE else row
     i = wide[:, None] * stride + column[None, :]
     at = row[:, None] * 4 + column[None, :]
-    tl.store(out + at, tl.load(x + i, mask=(row[:, None] < 1) & (column[None, :] < n), other=0.0))
+    tl.store(out + at, tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
 
 
 @sim.jit
@@ -62,15 +62,67 @@ def looped(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
 def widened(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
     row = tl.arange(0, B)
     i = row.to(tl.int64) * stride if WIDE else (row * stride).to(tl.int64)
-    tl.store(out + row, tl.load(x + i, mask=row < 1, other=0.0))
+    tl.store(out + row, tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
 
 
-KERNELS = [masked, comes_back, tile, gathered, looped, widened]
+@sim.jit
+def only_the_mask(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    pid, i = tl.program_id(0), tl.arange(0, B)
+    row = pid.to(tl.int64) if WIDE else pid
+    at = pid * B + i
+    tl.store(out + at, tl.load(x + at, mask=row * stride + i < n, other=0.0))
+
+
+@sim.jit
+def mask_of_a_tile(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    i = tl.arange(0, B)
+    row = i.to(tl.int64) if WIDE else i
+    tl.store(out + i, tl.load(x + i, mask=(row * stride < n) & (i < n), other=0.0))
+
+
+@sim.jit
+def summed(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    length = tl.load(idx + tl.arange(0, B)) * 0 + stride // 8
+    i = tl.sum(length.to(tl.int64) if WIDE else length, axis=0)
+    tl.store(out, tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def scanned(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr, BACK: tl.constexpr = False):
+    length = tl.load(idx + tl.arange(0, B)) * 0 + stride // 8
+    i = tl.cumsum(length.to(tl.int64) if WIDE else length, axis=0, reverse=BACK)
+    tl.store(out + tl.arange(0, B), tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def narrowed(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    i = tl.load(idx + tl.arange(0, B)).to(tl.int64) * stride
+    i = i if WIDE else i.to(tl.int32)
+    tl.store(out + tl.arange(0, B), tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def narrowed_scalar(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * stride
+    i = i if WIDE else i.to(tl.int32)
+    tl.store(out + tl.program_id(0), tl.load(x + i, mask=(i >= 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def unsigned(x, idx, out, stride, n, B: tl.constexpr, WIDE: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid.to(tl.int64 if WIDE else tl.uint32) * stride
+    tl.store(out + pid, tl.load(x + i, mask=i < n, other=0.0))
+
+
+KERNELS = [masked, comes_back, tile, gathered, looped, widened, only_the_mask, mask_of_a_tile]
+OTHERS = [summed, scanned, narrowed, narrowed_scalar, unsigned]
+ROWS = (masked, comes_back, only_the_mask)
 
 
 def faults(kernel: Any, **constants: Any) -> list[Any]:
     x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    programs = 3 if kernel in (masked, comes_back) else 1
+    programs = 4 if kernel in (narrowed_scalar, unsigned) else 3 if kernel in ROWS else 1
     run = kernel[(programs,)](x, np.arange(B, dtype=np.int32), out, FAR, 64, B=B, **constants)
     return [w for w in run.warnings if w.kind == "fault"]
 
@@ -87,7 +139,30 @@ def test_an_index_beyond_int32_is_told_once_with_line_and_way_out(kernel: Any, v
     assert text.programs
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (summed, "int32 overflow: length.sum() = 3,000,000,000 in program 0"),
+        (scanned, "int32 overflow: length.cumsum() = 3,000,000,000 in program 0"),
+        (narrowed, "int32 overflow: i.to(int32) = 22,500,000,000 in program 0"),
+        (narrowed_scalar, "int32 overflow: i.to(int32) = 4,500,000,000 in program 3"),
+        (unsigned, "uint32 overflow: pid * stride = 4,500,000,000 in program 3"),
+    ],
+    ids=lambda k: getattr(k, "name", ""),
+)
+def test_sums_casts_and_unsigned_products_are_told_with_what_they_are(kernel: Any, words: str) -> None:
+    (text,) = faults(kernel, WIDE=False)
+    assert words in text
+    assert ("keep it in 64 bits" if "to(" in words else "take .to(tl.int64)") in text
+
+
+def test_a_running_sum_from_behind_overflows_in_the_first_elements() -> None:
+    (text,) = faults(scanned, WIDE=False, BACK=True)
+    assert "length.cumsum() = 3,000,000,000" in text
+    assert faults(scanned, WIDE=True, BACK=True) == []
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, *OTHERS], ids=lambda k: k.name)
 def test_in_64_bits_nothing_is_said(kernel: Any) -> None:
     assert faults(kernel, WIDE=True) == []
 
@@ -97,6 +172,61 @@ def test_the_message_has_names_and_numbers() -> None:
     assert "int32 overflow: pid * stride = 3,000,000,000 in program 2" in text
     assert "of -1,294,967,296 instead" in text
     assert text.programs == (2,)
+
+
+def test_what_only_a_mask_is_made_of_is_called_so() -> None:
+    (text,) = faults(only_the_mask, WIDE=False)
+    assert "and the mask is made of -1,294,967,296 instead" in text
+
+
+@sim.jit
+def rows(x, out, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i * stride, mask=(i % 4 == 0) & (i < n), other=0.0))
+
+
+@sim.jit
+def gathered_rows(x, out, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = (i ^ 1) ^ 1  # no longer a plain range
+    far = at * stride
+    tl.store(out + i, tl.load(x + far, mask=(at % 4 == 0) & (at < n) & (far < 64), other=0.0))
+
+
+@sim.jit
+def own_row(x, out, stride, n, B: tl.constexpr):
+    pid, i = tl.program_id(0), tl.arange(0, B)
+    mask = (pid % 4 == 0) & (pid < n) & (i < B)
+    tl.store(out + pid * B + i, tl.load(x + pid * stride + i, mask=mask, other=0.0))
+
+
+@pytest.mark.parametrize("kernel", [rows, gathered_rows, own_row], ids=lambda k: k.name)
+@pytest.mark.parametrize("n", [1, 4, 5])
+def test_lanes_that_a_mask_without_overflow_hides_use_no_index(kernel: Any, n: int) -> None:
+    """Rows 2 and 3 lie beyond int32 but are hidden; row 4 is row 0 again."""
+    run = kernel[(5,) if kernel is own_row else (1,)](
+        np.zeros(64, np.float32), np.zeros(5 * B, np.float32), 1 << 30, n, B=B
+    )
+    told = [w for w in run.warnings if w.kind == "fault"]
+    assert len(told) == (n == 5)
+    assert all("4,294,967,296" in text for text in told)
+
+
+@sim.jit
+def increments(x, out, stride, turns, AHEAD: tl.constexpr):
+    at = 0
+    for k in range(turns):
+        following = at + stride
+        tl.store(out + k, tl.load(x + tl.maximum(following if AHEAD else at, 0) // stride))
+        at = following
+
+
+@pytest.mark.parametrize("values_only", [False, True])
+@pytest.mark.parametrize(("turns", "ahead", "told"), [(4, 0, 0), (5, 0, 1), (3, 1, 0), (4, 1, 1)])
+def test_an_increment_counts_where_it_is_used(turns: int, ahead: int, told: int, values_only: bool) -> None:
+    with sim.device(time=not values_only):
+        run = increments[(1,)](np.zeros(64, np.float32), np.zeros(8, np.float32), 1 << 29, turns, AHEAD=ahead)
+    assert len([w for w in run.warnings if w.kind == "fault"]) == told
 
 
 @sim.jit
@@ -125,7 +255,10 @@ def hashes(x, out, seed, B: tl.constexpr):
     h = (h ^ (h >> 16)) * 73244475
     random = tl.randint(seed, i)
     tl.store(out + i, tl.load(x + (h & 31)) + tl.load(x + (random % 32)) + tl.rand(seed, i))
-    tl.store(out + B + i, (h * 31).to(tl.float32))
+    tl.store(out + B + i, (h * 31).to(tl.float32), mask=((h * 7) & 15) < 9)
+    u = (i.to(tl.uint32) + 2654435769) * 2246822519
+    u = (u.to(tl.uint64) * 4294967291).to(tl.uint32) ^ (u >> 15)
+    tl.store(out + B + i, tl.load(x + u % 64), mask=(i - 3).to(tl.uint32) - 2 < 5)
 
 
 def test_hashes_and_random_numbers_wrap_in_silence() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -128,13 +129,42 @@ def test_beyond_the_bytes_is_out_of_bounds() -> None:
 
 
 @sim.jit
+def cast_at_a_byte(x, out, BYTES: tl.constexpr):
+    p = (x + tl.program_id(0) * BYTES).to(tl.pointer_type(tl.float32))
+    tl.store(out + tl.program_id(0), tl.load(p))
+
+
+def test_a_cast_to_wider_elements_at_an_odd_byte_names_argument_program_and_way_out() -> None:
+    x, out = np.arange(16, dtype=np.float32), np.zeros(3, np.float32)
+    launch(cast_at_a_byte, (3,), x.view(np.uint8), out, BYTES=4)
+    assert out.tolist() == [0, 1, 2]
+    with pytest.raises(
+        sim.RunError,
+        match=r"to fp32 in program 1: byte 2 of 'x' \(address 0x\w+\) is no multiple of the 4 bytes of an element; "
+        "move the pointer by multiples of 4 bytes",
+    ):
+        launch(cast_at_a_byte, (3,), x.view(np.uint8), out, BYTES=2)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 4])
+def test_an_array_between_two_elements_is_refused(first: int) -> None:
+    x = np.zeros(64, np.uint8)[first : first + 16].view(np.float32)
+    with (
+        pytest.raises(sim.UsageError, match=r"x: .* element size 4 bytes; pass x\.copy\(\)")
+        if first % 4
+        else nullcontext()
+    ):
+        launch(cast_at_a_byte, (1,), x, np.zeros(1, np.float32), BYTES=0)
+
+
+@sim.jit
 def misaligned(x, out):
     p = x.to(tl.pointer_type(tl.int8)) + 1
     tl.store(out, tl.load(p.to(tl.pointer_type(tl.int32))))
 
 
 def test_a_misaligned_address_is_an_error() -> None:
-    with pytest.raises(sim.RunError, match="no multiple of 4 bytes"):
+    with pytest.raises(sim.RunError, match="no multiple of the 4 bytes"):
         launch(misaligned, (1,), np.zeros(4, np.int32), np.zeros(1, np.int32))
 
 

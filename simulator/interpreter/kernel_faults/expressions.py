@@ -30,8 +30,12 @@ def maker(program: Program, v: Value) -> Op | None:
 
 
 def expression(program: Program, op: Op) -> str:
-    """What an addition or a product computes, by the names of its operands."""
+    """What an addition, a product, a sum or a cast computes, by the names of its operands."""
     made, _ = makers(program.walk())
+    if op.kind != "binary" and op.kind != "addptr":
+        inner = _short(made, op.operand(0), "")
+        call = {"cast": f"to({op.results[0].dtype})", "scan": "cumsum()"}.get(op.kind, f"{op.name}()")
+        return f"{inner}.{call}"
     sign = SIGNS.get(op.name, "+")
     return f" {sign} ".join(_short(made, v, sign) for v in op.args if v is not None)
 

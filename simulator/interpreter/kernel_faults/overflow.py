@@ -1,35 +1,58 @@
 """Index arithmetic that leaves its integer type: the number wraps as on the device, and the address is another one.
 
-Told wherever such a number is part of an address, also where a mask hides the access or the wrapped index lies inside of the
-tensor. Arithmetic on data, as of hashes and random numbers, wraps on purpose (see ir/index_arithmetic.py).
+Told where an access uses such a number in its address or its mask, also where the wrapped index lies inside of the tensor;
+not where a mask that is right hides it. Arithmetic on data, as of hashes and random numbers, wraps on purpose (see
+ir/index_arithmetic.py).
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.index_arithmetic import index_arithmetic, reaching
+from ...ir.definitions import makers
+from ...ir.index_arithmetic import MASKS, index_arithmetic, reaching
 from ...ir.program import Op, Program, Value
 from ...messages import Message, fault
 from ...precision import dtypes as ty
 from .. import symbolic
 from ..faults import Grid, place, program_name
-from ..values import Affine
+from ..values import Affine, column
 from .expressions import expression, maker
+from .overflow_uses import Makers, Trail, Wrapped
 
 Range = tuple[int, int]
 EXACT = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "shl": np.left_shift}
 
 
+def _scanned(op: Op, x: np.ndarray) -> np.ndarray:
+    """Running sums along an axis, in 64 bits."""
+    axis = op.attrs["axis"] + 1
+    x = np.flip(x, axis) if op.attrs["reverse"] else x
+    out = np.cumsum(x, axis, dtype=np.int64)
+    return np.flip(out, axis) if op.attrs["reverse"] else out
+
+
+EXACT_ALONE = {
+    "cast": lambda op, x: x.astype(np.int64),
+    "reduce": lambda op, x: x.sum(op.attrs["axis"] + 1, dtype=np.int64),
+    "scan": _scanned,
+}
+
+
 class Overflow(NamedTuple):
-    """The number farthest outside of its type that an operation gave, and its program; all programs with such numbers."""
+    """The number farthest outside of its type that accesses used, and its program; all programs with such numbers.
+
+    what: what it is a part of, the address or the mask.
+    """
 
     op: Op
     value: int
     program: int
     programs: frozenset[int]
+    what: str = "address"
 
 
 class IndexOverflows:
@@ -37,31 +60,50 @@ class IndexOverflows:
 
     def __init__(self, program: Program, grid: Grid) -> None:
         self.program, self.grid = program, grid
-        self.worst: dict[int, Overflow] = {}
+        self.worst: dict[int, Overflow] = {}  # that an access used
+        self.wrapped: dict[int, Wrapped] = {}  # by value (id)
+        self.before: dict[int, Wrapped] = {}  # the time before that, which a loop may hand on
+        self.begun = False  # whether anything has wrapped so far
+        self.last: list[tuple[int, Overflow]] = []  # of the access (id) at hand: the worst of each program
         self.ranges: dict[int, Range] = {}  # of values (by id) that such an operation has just made
+
+    @functools.cached_property
+    def makers(self) -> Makers:
+        """Where values of the program come from."""
+        return makers(self.program.walk())
+
+    def narrowed(self, op: Op, x: Any, programs: np.ndarray) -> None:
+        """A scalar that is cast to a narrower type."""
+        if op.id in index_arithmetic(self.program):
+            self._note(op, op.results[0], x, True, programs)
 
     def scalar(self, op: Op, a: Any, b: Any, exact: Any, programs: np.ndarray) -> None:
         """A scalar of each program, or of all, that does not fit in the type of the result."""
         if op.id in index_arithmetic(self.program):
-            self._note(op, exact, _meant(op, a, b), programs)
+            self._note(op, op.results[0], exact, _meant(op, a, b), programs)
 
     def elements(
         self, op: Op, args: list[Any], real: list[np.ndarray], out: np.ndarray, programs: np.ndarray
     ) -> None:
         """Index arithmetic on elements. args: the operands, real: the same as arrays; out: what the register holds."""
+        if op.kind != "binary":
+            self._note(
+                op, op.results[0], EXACT_ALONE[op.kind](op, real[0]).reshape(out.shape), True, programs
+            )
+            return
         ranges = [self._range(v, x, r) for v, x, r in zip(op.args, args, real, strict=True)]
         r = op.results[0]
         self.ranges[r.id] = found = _range_of(op.name, *ranges)
         low, high = ty.limits(r.number)
         if low <= found[0] and found[1] <= high:
+            self.forget(r, programs)
             return
         self.ranges[r.id] = low, high
         for x, v in zip(args, op.args, strict=True):
             if v is not None and isinstance(x, Affine) and not symbolic.inside(x, low, high):
                 self.tile(x, v, programs)
         exact = EXACT[op.name](*real, dtype=np.int64)
-        if (exact != out).any():
-            self._note(op, exact, _meant(op, *real), programs)
+        self._note(op, r, exact, _meant(op, *real), programs)
 
     def _range(self, v: Value | None, x: Any, real: np.ndarray) -> Range:
         """Two numbers between which all elements lie."""
@@ -78,49 +120,85 @@ class IndexOverflows:
         """An index tile, of which an element does not fit in the type of its value."""
         op = maker(self.program, v)
         if op is not None and op.id in index_arithmetic(self.program):
-            low, high = (np.atleast_1d(np.asarray(end)) for end in symbolic.span(x))
-            for end in (low, high):
-                self._note(op, end, True, programs)
+            self._note(op, v, x.elements(), True, programs)
 
     def pointer(self, op: Op, exact: int, programs: np.ndarray) -> None:
         """A pointer that was moved beyond 64 bits."""
-        self._keep(op, exact, int(programs[0]), programs)
+        self._keep(op, exact, programs, "address")
+
+    def state(self) -> tuple[dict[int, Overflow], dict[int, Wrapped], dict[int, Wrapped]]:
+        """What is known; see `restore`."""
+        return self.worst.copy(), self.wrapped.copy(), self.before.copy()
+
+    def restore(self, known: tuple[dict[int, Overflow], dict[int, Wrapped], dict[int, Wrapped]]) -> None:
+        """Forget what was found since then."""
+        self.worst, self.wrapped, self.before = known
 
     def messages(self) -> tuple[Message, ...]:
+        """What accesses have used."""
         return tuple(fault(self._text(x), place(x.op), (x.program,)) for _, x in sorted(self.worst.items()))
 
     def behind(self, access: Op, program: int) -> str:
-        """Why an access of that program is out of bounds; "" where no index of it is known to have overflowed."""
+        """Why an access of that program is out of bounds; "" where it uses no index that has overflowed."""
+        mine = [x for number, x in self.last if number == access.id and program in x.programs]
         found = reaching(self.program, [access.operand(0)])
-        texts = (
-            f"{self._text(x)} (line {x.op.loc.line})"
-            for n, x in self.worst.items()
-            if n in found and program in x.programs
-        )
-        return next(texts, "")
+        mine += [
+            x for n, x in self.worst.items() if n in found and x.op.kind == "addptr" and x.program == program
+        ]
+        return next((f"{self._text(x)} (line {x.op.loc.line})" for x in mine if x.program == program), "")
 
-    def _note(self, op: Op, exact: Any, meant: Any, programs: np.ndarray) -> None:
-        """Keep what of these numbers lies farthest outside; meant: where they count."""
+    def access(self, op: Op, frame: Any, programs: np.ndarray) -> None:
+        """An access that is about to be made: keep what it uses of numbers that have wrapped."""
+        trail = Trail(self.makers, self.wrapped, self.before, frame, programs)
+        mask, self.last = op.args[MASKS[op.kind]], []
+        index = trail.index(op.operand(0))
+        chosen = trail.chosen(mask) if index else False
+        addresses = {w.op.id for w in index}
+        for w in index:
+            self._used(op, w, (w.at >= 0) & _column(chosen, w.at.ndim), programs, "address")
+        for w in trail.mask(mask) if mask is not None else ():
+            self._used(op, w, w.at >= 0, programs, "address" if w.op.id in addresses else "mask")
+
+    def _used(self, access: Op, w: Wrapped, lanes: np.ndarray, programs: np.ndarray, what: str) -> None:
+        """Keep the number farthest outside among those that lanes (P or 1, *shape) use, of each program."""
+        at = np.broadcast_to(w.at, np.broadcast_shapes(w.at.shape, lanes.shape))
+        for row in np.flatnonzero(lanes.reshape(len(lanes), -1).any(axis=1)):
+            numbers = w.exact.flat[at[row % len(at)][lanes[row]]]
+            value = int(numbers[np.argmax(np.abs(numbers))])
+            mine = programs[[row]] if len(lanes) > 1 else programs
+            self._keep(w.op, value, mine, what)
+            every = (Overflow(w.op, value, int(p), frozenset([int(p)]), what) for p in mine)
+            self.last += [(access.id, x) for x in every]
+
+    def forget(self, v: Value, programs: np.ndarray) -> None:
+        """A value that fits in these programs."""
+        known = self.wrapped.pop(v.id, None)
+        if known is None:
+            return
+        self.before[v.id] = known
+        if (others := _others(known, programs)) is not None:
+            self.wrapped[v.id] = others
+
+    def _note(self, op: Op, v: Value, exact: Any, meant: Any, programs: np.ndarray) -> None:
+        """Keep which of these numbers of the value v lie outside of its type; meant: where they count."""
         low, high = ty.limits(op.results[0].number)
         exact = np.array([exact], object) if isinstance(exact, int) else exact
-        outside = ((exact < low) | (exact > high)) & meant
+        outside = np.asarray(((exact < low) | (exact > high)) & meant, bool)
+        self.forget(v, programs)
         if not outside.any():
             return
-        rows = np.flatnonzero(outside.reshape(len(outside), -1).any(axis=1))
-        which = programs[rows] if len(outside) > 1 else programs
-        far = np.abs(np.where(outside, exact, 0))
-        row, *rest = np.unravel_index(int(np.argmax(far)), far.shape)
-        program = programs[row] if len(outside) > 1 else programs[0]
-        self._keep(op, int(exact[(row, *rest)]), int(program), which)
+        outside = np.broadcast_to(outside, exact.shape)
+        new = Wrapped(op, programs, exact, np.where(outside, np.arange(exact.size).reshape(exact.shape), -1))
+        self.begun, others = True, self.wrapped.get(v.id)
+        self.wrapped[v.id] = new if others is None else _both(others, new)
 
-    def _keep(self, op: Op, value: int, program: int, programs: np.ndarray) -> None:
-        known, every = self.worst.get(op.id), frozenset(programs.tolist())
+    def _keep(self, op: Op, value: int, programs: np.ndarray, what: str) -> None:
+        program, known, every = int(programs[0]), self.worst.get(op.id), frozenset(programs.tolist())
         if known is not None and (abs(known.value), -known.program) >= (abs(value), -program):
             self.worst[op.id] = known._replace(programs=known.programs | every)
         else:
-            self.worst[op.id] = Overflow(
-                op, value, program, every | (known.programs if known else frozenset())
-            )
+            every |= known.programs if known else frozenset()
+            self.worst[op.id] = Overflow(op, value, program, every, what)
 
     def _text(self, x: Overflow) -> str:
         op, dtype = x.op, x.op.results[0].dtype
@@ -133,9 +211,31 @@ class IndexOverflows:
             )
         kept = ty.wrapped(x.value, op.results[0].number)
         return (
-            f"{dtype} overflow: {formula} = {x.value:,} in {where} does not fit in {dtype}, and the address is made of "
-            f"{kept:,} instead; take .to(tl.int64) of an operand"
+            f"{dtype} overflow: {formula} = {x.value:,} in {where} does not fit in {dtype}, and the {x.what} is made of "
+            f"{kept:,} instead; {'keep it in 64 bits' if op.kind == 'cast' else 'take .to(tl.int64) of an operand'}"
         )
+
+
+def _others(w: Wrapped, programs: np.ndarray) -> Wrapped | None:
+    """Without these programs; None where nothing is left."""
+    stay = np.flatnonzero(~np.isin(w.programs, programs))
+    if not len(stay):
+        return None
+    at = np.broadcast_to(w.at, (len(w.programs), *w.at.shape[1:]))[stay]
+    return w._replace(programs=w.programs[stay], at=at) if (at >= 0).any() else None
+
+
+def _both(a: Wrapped, b: Wrapped) -> Wrapped:
+    """Of two groups of programs."""
+    rows = [np.broadcast_to(w.at, (len(w.programs), *w.at.shape[1:])) for w in (a, b)]
+    rows[1] = np.where(rows[1] >= 0, rows[1] + a.exact.size, -1)
+    exact = np.concatenate([a.exact.reshape(-1), b.exact.reshape(-1)])
+    return Wrapped(b.op, np.concatenate([a.programs, b.programs]), exact, np.concatenate(rows))
+
+
+def _column(chosen: Any, rank: int) -> Any:
+    """A mask with as many axes as the elements of an access."""
+    return column(chosen, rank - 1) if isinstance(chosen, np.ndarray) and chosen.ndim == 1 else chosen
 
 
 def _range_of(name: str, a: Range, b: Range) -> Range:

@@ -122,7 +122,7 @@ class ZeroDivisors:
     def _lanes(self, op: Op, given: list[Any], frame: _Frame) -> Any:
         shape = op.results[0].shape
         if op.kind in SHAPES:
-            return _SHAPED[op.kind](op, given[0], shape)
+            return SHAPED[op.kind](op, given[0], shape)
         if op.kind == "load":
             return given[2] & ~np.asarray(self._chosen(op.args[1], frame))
         if op.kind == "select":
@@ -197,7 +197,7 @@ def _found(frame: _Frame, v: Value) -> ZeroLanes | None:
     return x._replace(lanes=lanes, zeros=zeros) if lanes.any() else None
 
 
-_SHAPED: dict[str, Callable[[Op, np.ndarray, tuple[int, ...]], np.ndarray]] = {
+SHAPED: dict[str, Callable[[Op, np.ndarray, tuple[int, ...]], np.ndarray]] = {
     "splat": lambda op, x, shape: np.broadcast_to(column(x, len(shape)), (len(x), *shape)),
     "broadcast": lambda op, x, shape: np.broadcast_to(x, (len(x), *shape)),
     "expand_dims": lambda op, x, shape: x.reshape(len(x), *shape),

@@ -128,7 +128,7 @@ class LoopLowering(Lowering):
     def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: IterationLanes | None) -> None:
         """Evaluate operations on numbers and index tiles, see `Evaluator`."""
         waiting, active = (self.pending, self.pending_loc), self.active
-        overflows, self.evaluating = self.overflows.worst.copy(), True
+        overflows, self.evaluating = self.overflows.state(), True
         if lanes is not None:
             self.active = active[lanes.index]
         try:
@@ -137,7 +137,8 @@ class LoopLowering(Lowering):
                 _check_forms(op, frame)
         finally:
             self.pending, self.pending_loc = waiting
-            self.active, self.evaluating, self.overflows.worst = active, False, overflows
+            self.active, self.evaluating = active, False
+            self.overflows.restore(overflows)
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         if self.evaluating:

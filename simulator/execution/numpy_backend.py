@@ -204,7 +204,7 @@ class NumpyBackend(Backend):
             return site
         overflow = site.reason
         return site._replace(
-            reason=lambda n: (overflow(n) if overflow else "") or undefined.behind(op, "address", n)
+            reason=lambda n: undefined.behind(op, "address", n) or (overflow(n) if overflow else "")
         )
 
     def left_out(self, op: Op, error: OutOfBoundsError) -> None:

@@ -35,7 +35,9 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("drawn"):
             cases[item.nodeid.partition("[")[0]].append(item)
-        elif is_exhaustive(config) and hasattr(item.obj, "hypothesis") and not item.get_closest_marker("long"):
+        elif (
+            is_exhaustive(config) and hasattr(item.obj, "hypothesis") and not item.get_closest_marker("long")
+        ):
             item.add_marker("exhaustive")
     for group in cases.values():
         for item in not_drawn(group, group[0].get_closest_marker("drawn").args[0]):

@@ -8,7 +8,13 @@ from .program import Op, Program, Value
 
 
 def pointer_roots(program: Program) -> dict[int, set[str]]:
-    """For each pointer value, the parameters it may come from."""
+    """For each pointer value, the parameters it may come from: found once for a program, and not to be changed."""
+    if program.roots is None:
+        program.roots = _found(program)
+    return program.roots
+
+
+def _found(program: Program) -> dict[int, set[str]]:
     out: dict[int, set[str]] = {v.id: {n} for n, v in program.params.items() if v.is_pointer}
 
     def flow(target: Value, sources: list[Value | None]) -> None:

@@ -187,6 +187,9 @@ class Program:
     split_builtins: dict[str, Loc] = field(
         default_factory=dict
     )  # builtins that need split cores, with their places
+    roots: dict[int, set[str]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )  # of pointers, once they were asked for; a changed copy has its own
     _operations: tuple[Op, ...] = field(default=(), init=False, compare=False)
     _by_kind: dict[str, list[Op]] = field(default_factory=dict, init=False, compare=False)
 
@@ -212,7 +215,7 @@ class Program:
     def finish(self) -> Program:
         """Called when nothing in the program changes any more: others keep what they have read."""
         self._operations = tuple(_listed(self.body, []))
-        self._by_kind = {}
+        self._by_kind, self.roots = {}, None
         for op in self._operations:
             self._by_kind.setdefault(op.kind, []).append(op)
         return self

@@ -83,7 +83,12 @@ def first_set(const uint8_t[::1] marks, const int64_t[:, ::1] rows, int64_t shif
     return None if lane < 0 else (lane, found)
 
 
-def clear(uint8_t[::1] marks, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):
+ctypedef fused Mark:
+    uint8_t
+    uint32_t
+
+
+def clear(Mark[::1] marks, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):
     """Take the marks of elements away."""
     cdef Py_ssize_t r
     cdef int64_t k, i, at
@@ -91,7 +96,7 @@ def clear(uint8_t[::1] marks, const int64_t[:, ::1] rows, int64_t shift, int64_t
         for r in range(rows.shape[0]):
             at = shift + rows[r, 1] * scale
             if rows[r, 2] == 1:
-                memset(&marks[at], 0, rows[r, 3] * scale)
+                memset(&marks[at], 0, rows[r, 3] * scale * sizeof(Mark))
                 continue
             for k in range(rows[r, 3]):
                 for i in range(scale):
@@ -151,18 +156,3 @@ def store(
                 for k in range(rows[r, 3]):
                     store_units(&last[at + k * rows[r, 2] * scale], scale, &s, &programs[0], counts)
             counts[s.me, 0] += s.written
-
-
-def read(uint32_t[::1] last, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):
-    """What was stored last was of use."""
-    cdef Py_ssize_t r
-    cdef int64_t k, i, at
-    with nogil:
-        for r in range(rows.shape[0]):
-            at = shift + rows[r, 1] * scale
-            if rows[r, 2] == 1:
-                memset(&last[at], 0, rows[r, 3] * scale * sizeof(uint32_t))
-                continue
-            for k in range(rows[r, 3]):
-                for i in range(scale):
-                    last[at + k * rows[r, 2] * scale + i] = 0

@@ -14,7 +14,7 @@ from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Program, Region
 from ...messages import Message, time_hint
 from ..access import Access, Watcher
-from ._touched import read, store
+from ._touched import clear, store
 from .touched import Memory, Stretch, rows_of
 
 MOST_STORES = 1 << 25  # of a program each; a launch with more is not followed to its end
@@ -48,7 +48,7 @@ class OverwrittenUnread(Watcher):
             return
         rows = rows_of(a)
         if a.what != "store":
-            read(stretch.map, rows, *at)
+            clear(stretch.map, rows, *at)  # what was stored last was of use
             return
         first = self._numbered(a)
         store(stretch.map, rows, *at, first, self.programs, self.counts)

@@ -6,7 +6,9 @@ that are not ordered. Three arrays hold them, of one, two and two entries an ele
 not kept. `rest`: whether agents that `clocks` has no column for come before.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from ascendtile.simulator.checks.memory._runs cimport Runs, Walk, next_run
 
 cdef enum Kind:
     LOAD, STORE, ATOMIC
@@ -85,7 +87,7 @@ cdef void touch(Slots* m, int64_t unit, Kind kind, Agent* me, Py_ssize_t lane, M
         m.atomic[2 * unit], m.atomic[2 * unit + 1] = 0, 0
 
 
-cdef void touch_row(
+cdef void touch_run(
     Slots* m, int64_t at, int64_t count, Kind kind, Agent* me, Py_ssize_t lane, Met* met
 ) noexcept nogil:
     """So many elements of the tensor, one behind the other."""
@@ -140,19 +142,9 @@ cdef inline Agent agent(
     return a
 
 
-def visit_boxes(
-    list arrays,
-    tuple place,
-    int kind,
-    const uint64_t[::1] entries,
-    tuple order,
-    const int64_t[::1] starts,
-    const int64_t[:, ::1] strides,
-    const int64_t[:, ::1] lows,
-    const int64_t[:, ::1] highs,
-):
-    """Access the box of every lane, or that of all of them. Gives (lane, unit, entry) of the first that
-    is not ordered after an access before it, or None. place: shift and scale; order: bases, clocks, rest.
+def visit(list arrays, tuple place, int kind, const uint64_t[::1] entries, tuple order, Runs runs):
+    """Access memory, with an entry for each lane. Gives (lane, unit, entry) of the first that is not ordered
+    after an access before it, or None. place: shift and scale; order: bases, clocks, rest.
     """
     cdef Slots m = slots(arrays[0], arrays[1], arrays[2], place[0], place[1])
     cdef const int64_t[::1] bases = order[0]
@@ -160,55 +152,13 @@ def visit_boxes(
     cdef bint rest = order[2]
     cdef Agent me
     cdef Met met
-    cdef Py_ssize_t p, q, s, lo, hi
-    cdef int64_t a, b, c, d, e, n, at
-    met.lane = -1
+    cdef Walk w
+    cdef Py_ssize_t p
+    met.lane, met.unit, met.other = -1, 0, 0
     with nogil:
         for p in range(entries.shape[0]):
             me = agent(p, entries, bases, clocks, rest)
-            q = p if starts.shape[0] > 1 else 0
-            s = p if strides.shape[0] > 1 else 0
-            lo = p if lows.shape[0] > 1 else 0
-            hi = p if highs.shape[0] > 1 else 0
-            for a in range(lows[lo, 0], highs[hi, 0]):
-                for b in range(lows[lo, 1], highs[hi, 1]):
-                    for c in range(lows[lo, 2], highs[hi, 2]):
-                        for d in range(lows[lo, 3], highs[hi, 3]):
-                            at = starts[q] + a * strides[s, 0] + b * strides[s, 1] + c * strides[s, 2]
-                            at += d * strides[s, 3]
-                            if strides[s, 4] == 1:
-                                n = highs[hi, 4] - lows[lo, 4]
-                                touch_row(&m, at + lows[lo, 4], n, <Kind> kind, &me, p, &met)
-                                continue
-                            for e in range(lows[lo, 4], highs[hi, 4]):
-                                touch_row(&m, at + e * strides[s, 4], 1, <Kind> kind, &me, p, &met)
-    return None if met.lane < 0 else (met.lane, met.unit, met.other)
-
-
-def visit_elements(
-    list arrays,
-    tuple place,
-    int kind,
-    const uint64_t[::1] entries,
-    tuple order,
-    const int64_t[::1] at,
-    const uint8_t[::1] chosen,
-    Py_ssize_t rows,
-):
-    """The same for single elements, `rows` times as many as a lane has; an empty `chosen` chooses all."""
-    cdef Slots m = slots(arrays[0], arrays[1], arrays[2], place[0], place[1])
-    cdef const int64_t[::1] bases = order[0]
-    cdef const int32_t[:, ::1] clocks = order[1]
-    cdef bint rest = order[2], every = chosen.shape[0] == 0
-    cdef Agent me
-    cdef Met met
-    cdef Py_ssize_t p, i, first, count = at.shape[0] // rows
-    met.lane = -1
-    with nogil:
-        for p in range(entries.shape[0]):
-            me = agent(p, entries, bases, clocks, rest)
-            first = p * count if rows > 1 else 0
-            for i in range(first, first + count):
-                if every or chosen[i]:
-                    touch_row(&m, at[i], 1, <Kind> kind, &me, p, &met)
+            runs.begin(p, &w)
+            while next_run(&w):
+                touch_run(&m, w.at, w.count, <Kind> kind, &me, p, &met)
     return None if met.lane < 0 else (met.lane, met.unit, met.other)

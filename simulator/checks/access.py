@@ -11,6 +11,7 @@ from ..interpreter.regions import AccessRegion, ElementAddresses
 from ..interpreter.tensors import Tensor
 from ..ir.program import Op
 from ..messages import Message
+from .memory._runs import Runs
 
 
 class Access(NamedTuple):
@@ -41,6 +42,15 @@ class Access(NamedTuple):
             return self._replace(region=one, programs=number)
         assert self.where is not None
         return self._replace(where=self.where.of_program(lane), programs=number)
+
+    @property
+    def runs(self) -> Runs:
+        """The elements in the order of memory, lane by lane."""
+        if self.region is not None:
+            r = self.region
+            return Runs(r.starts, r.strides, r.lows, r.highs)
+        assert self.where is not None
+        return Runs.of_elements(self.where.at, self.where.chosen, self.where.shape[0])
 
     @property
     def places(self) -> tuple[int, int | None]:

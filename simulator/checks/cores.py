@@ -19,7 +19,8 @@ from ..messages import Message, fault, note
 from .access import Access, Watcher
 from .core_clocks import LOADS, STORES, CoreClocks
 from .core_uses import CoreUses, by_hand, core_uses
-from .memory_map import MOST_OPERATIONS, Area, Meeting, MemoryMap, entries, kind_of
+from .memory.areas import Area
+from .memory_map import MOST_OPERATIONS, Meeting, MemoryMap, entries, kind_of
 
 PIPES = "; a flag orders what its two pipes do: MTE2 loads, FIX of a Cube and MTE3 of a Vector core store"
 
@@ -71,7 +72,7 @@ class CoreRaces(Watcher):
         if met is not None:
             self._tell(a, met, here)
 
-    def _both(self, area: Area) -> bool:
+    def _both(self, area: Area[Any]) -> bool:
         """Whether both cores use an area and one of them writes to it."""
         found = self.looked_at.get(id(area))
         if found is None:

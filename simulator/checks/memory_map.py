@@ -1,26 +1,23 @@
-"""The global memory of a launch, element by element: who stored to it, loaded it or combined with it last.
-
-Arguments that overlap are one area. An area counts in units: the largest number of bytes that divides the elements and the
-addresses of all that is seen of it.
-"""
+"""The global memory of a launch, element by element: who stored to it, loaded it or combined with it last."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..interpreter.tensors import Tensor
-from ._element_map import visit_boxes, visit_elements
+from ._element_map import visit
 from .access import Access
+from .memory.areas import Area, Areas
 
 LOAD, STORE, ATOMIC = range(3)
 MOST_UNITS = 1 << 30  # of an area: 8 GiB for each entry of an element
 EPOCHS = (1 << 16) - 1
 MOST_OPERATIONS = (1 << 14) - 1
 _NOTHING = np.empty(0, np.uint64)
+_ENTRIES = (1, 2, 2)  # an element, of stores, loads, atomics
 
 
 def kind_of(what: str) -> int:
@@ -48,87 +45,44 @@ class Meeting(NamedTuple):
     element: int
 
 
-class Area:
-    """A stretch of memory in one piece: bytes [low, high)."""
-
-    def __init__(self, low: int, high: int, unit: int) -> None:
-        self.low, self.high, self.unit = low, high, unit
-        self.arrays = [_NOTHING, _NOTHING, _NOTHING]  # of stores, loads, atomics
-        self.names: set[str] = set()  # of the arguments that lie here
-
-    @property
-    def units(self) -> int:
-        return (self.high - self.low) // self.unit
-
-    def require(self, kind: int) -> None:
-        """Keep accesses of that kind from now on."""
-        slot, size = ((1, 2), (0, 1), (2, 2))[kind]
-        if not len(self.arrays[slot]):
-            self.arrays[slot] = np.zeros(self.units * size, np.uint64)
-
-    def place(self, tensor: Tensor) -> tuple[int, int]:
-        """Where window index 0 of a tensor lies and how many units an element has."""
-        unit = math.gcd(self.unit, tensor.dtype.itemsize, tensor.address - self.low)
-        if unit < self.unit:
-            times = self.unit // unit
-            self.arrays = [
-                np.repeat(x.reshape(-1, size), times, axis=0).reshape(-1)
-                for x, size in zip(self.arrays, (1, 2, 2), strict=True)
-            ]
-            self.unit = unit
-        return (tensor.address - self.low) // unit, tensor.dtype.itemsize // unit
-
-
-class MemoryMap:
-    """The areas of a launch's tensors."""
+class MemoryMap(Areas[list[np.ndarray]]):
+    """The areas of a launch's tensors, each with arrays of entries: of stores, loads, atomics."""
 
     def __init__(self) -> None:
-        self.areas: list[Area] = []
-        self.known: dict[int, tuple[Tensor, Area]] = {}
+        super().__init__(lambda _: [_NOTHING] * 3)
         self.left_out: dict[str, int] = {}  # arguments that are too large -> units
-
-    def add(self, tensors: Iterable[Tensor]) -> None:
-        """Arguments of a launch; those that are known stay where they are."""
-        new = [t for t in tensors if t.elements and id(t.whole) not in self.known]
-        for t in sorted(new, key=lambda t: t.address):
-            end = t.address + t.elements * t.dtype.itemsize
-            last = self.areas[-1] if self.areas else None
-            if last is not None and last.low <= t.address < last.high:
-                last.high = max(last.high, end)
-                last.unit = math.gcd(last.unit, t.dtype.itemsize, t.address - last.low)
-            else:
-                last = Area(t.address, end, t.dtype.itemsize)
-                self.areas.append(last)
-            last.names.add(t.name)
-            self.known[id(t.whole)] = t.whole, last
-
-    def area(self, tensor: Tensor) -> Area:
-        """Where a tensor lies; also one that no argument leads to, but an address."""
-        found = self.known.get(id(tensor.whole))
-        if found is None:
-            self.add([tensor.whole])
-            found = self.known[id(tensor.whole)]
-        return found[1]
 
     def visit(self, a: Access, kind: int, lanes: np.ndarray, order: tuple[Any, ...]) -> Meeting | None:
         """An access; gives the first element at which it is not ordered after another one. lanes: entries; order: see
-        `visit_boxes`.
+        `_element_map.visit`.
         """
         area = self.area(a.tensor)
         if area.units > MOST_UNITS:
             self.left_out[a.tensor.name] = area.units
             return None
-        area.require(kind)
-        place = area.place(a.tensor)
-        if a.region is not None:
-            r = a.region
-            met = visit_boxes(area.arrays, place, kind, lanes, order, r.starts, r.strides, r.lows, r.highs)
-        else:
-            assert a.where is not None
-            rows = max(1, a.where.shape[0])
-            met = visit_elements(area.arrays, place, kind, lanes, order, a.where.at, a.where.chosen, rows)
+        place = area.place(a.tensor) or _refined(area, a.tensor)
+        _require(area, kind)
+        met = visit(area.map, place, kind, lanes, order, a.runs)
         if met is None:
             return None
         lane, unit, other = met
         element = (unit - place[0]) // place[1] - a.tensor.origin
         return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element)
+
+
+def _require(area: Area[list[np.ndarray]], kind: int) -> None:
+    """Keep accesses of that kind from now on."""
+    slot = (1, 0, 2)[kind]
+    if not len(area.map[slot]):
+        area.map[slot] = np.zeros(area.units * _ENTRIES[slot], np.uint64)
+
+
+def _refined(area: Area[list[np.ndarray]], tensor: Tensor) -> tuple[int, int]:
+    """The place of a view of smaller elements, for which the units become smaller."""
+    before = area.unit
+    area.unit = math.gcd(before, tensor.dtype.itemsize, tensor.address - area.low)
+    area.map = [
+        np.repeat(x.reshape(-1, size), before // area.unit, axis=0).reshape(-1)
+        for x, size in zip(area.map, _ENTRIES, strict=True)
+    ]
+    return (tensor.address - area.low) // area.unit, tensor.dtype.itemsize // area.unit

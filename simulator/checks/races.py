@@ -19,7 +19,7 @@ from ..ir.pointer_roots import pointer_roots
 from ..ir.program import Op, Program
 from ..messages import Message, note
 from . import clocks as order
-from ._races import mark_boxes, mark_elements
+from ._races import mark_all
 from .access import Access, Watcher
 from .clocks import Clocks
 from .core_barriers import CoreBarrierClocks, has_core_barrier
@@ -253,11 +253,7 @@ class _Marks:
         bits = self.bits.get(id(a.tensor))
         if bits is None:
             bits = self.bits[id(a.tensor)] = np.zeros((a.tensor.elements >> 6) + 1, np.uint64)
-        if a.where is not None:
-            return bool(mark_elements(bits, a.where.at, a.where.chosen))
-        r = a.region
-        assert r is not None
-        return bool(mark_boxes(bits, r.starts, r.strides, r.lows, r.highs))
+        return bool(mark_all(bits, a.runs))
 
     def suspect(self, memory: MemoryMap) -> list[Access]:
         """Stores to areas in which two met, perhaps of one program."""

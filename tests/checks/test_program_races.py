@@ -412,3 +412,20 @@ def test_programs_that_run_at_once_are_so_where_one_of_them_makes_the_first_acce
     (found,) = faults(lambda: first_one_begins[(40,)](ints(1), floats(400), floats(1), STEP=7))
     assert "programs 0 and 1 both store to element 7 of 'out'" in found
     assert not faults(lambda: first_one_begins[(40,)](ints(1), floats(400), floats(1), STEP=8))
+
+
+@sim.jit
+def kernel_by_address(x_ptr, address, B: tl.constexpr):
+    o = tl.arange(0, B)
+    v = tl.load(x_ptr + o)
+    tl.store(x_ptr + o, v)
+    tl.store(address.to(tl.pointer_type(tl.float32)) + o, v)
+
+
+def test_an_address_leads_to_an_array_that_is_longer_than_the_argument_which_begins_it():
+    x = np.zeros(1 << 22, np.float32)
+    with sim.device(check=True, time=False):
+        run = kernel_by_address[(2,)](x[:16], x.ctypes.data + x.nbytes // 2, B=16)
+    both = [f for f in run.faults if "both store" in f]
+    assert any(f"element {len(x) // 2} of" in f for f in both)
+    assert all("shares memory with" in f for f in both)

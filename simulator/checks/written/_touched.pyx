@@ -1,45 +1,13 @@
-"""Accesses as rows of elements, and what they find in a map of memory. Loops only; touched.py, unwritten.py
-and overwritten.py have the rules.
+"""What accesses find in a map of memory. Loops only; unwritten.py and overwritten.py have the rules.
 
-A row is (lane, first window index, step, count). A map has an entry for each unit of memory; `shift` is the
-unit of window index 0, `scale` the units of an element.
+A map has an entry for each unit of memory; `shift` is the unit of window index 0, `scale` the units of an
+element.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memset
 
-
-def box_rows(
-    const int64_t[::1] starts,
-    const int64_t[:, ::1] strides,
-    const int64_t[:, ::1] lows,
-    const int64_t[:, ::1] highs,
-    int64_t[:, ::1] out,
-):
-    """The rows along the last axis of the box of every lane; gives how many. `out` has room for them."""
-    cdef Py_ssize_t p, s, lo, hi, n = 0
-    cdef int64_t a, b, c, d, wide
-    with nogil:
-        for p in range(starts.shape[0]):
-            s = p if strides.shape[0] > 1 else 0
-            lo = p if lows.shape[0] > 1 else 0
-            hi = p if highs.shape[0] > 1 else 0
-            wide = highs[hi, 4] - lows[lo, 4]
-            if wide <= 0:
-                continue
-            for a in range(lows[lo, 0], highs[hi, 0]):
-                for b in range(lows[lo, 1], highs[hi, 1]):
-                    for c in range(lows[lo, 2], highs[hi, 2]):
-                        for d in range(lows[lo, 3], highs[hi, 3]):
-                            out[n, 0] = p
-                            out[n, 1] = (
-                                starts[p] + a * strides[s, 0] + b * strides[s, 1] + c * strides[s, 2]
-                                + d * strides[s, 3] + lows[lo, 4] * strides[s, 4]
-                            )
-                            out[n, 2] = strides[s, 4]
-                            out[n, 3] = wide
-                            n += 1
-    return n
+from ascendtile.simulator.checks.memory._runs cimport Runs, Walk, next_run
 
 
 cdef inline bint all_zero(const uint32_t* at, int64_t n) noexcept nogil:
@@ -64,23 +32,19 @@ def holds(const uint32_t[::1] memory, uint32_t pattern):
     return bool(found)
 
 
-def first_set(const uint8_t[::1] marks, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):
+def first_set(const uint8_t[::1] marks, int64_t shift, int64_t scale, Runs runs):
     """Lane and window index of the first element with a mark; None if there is none."""
-    cdef Py_ssize_t r
-    cdef int64_t k, at, lane = -1, found = 0
+    cdef Py_ssize_t lane
+    cdef const uint8_t* found = NULL
+    cdef Walk w
     with nogil:
-        for r in range(rows.shape[0]):
-            at = shift + rows[r, 1] * scale
-            if rows[r, 2] == 1 and memchr(&marks[at], 1, rows[r, 3] * scale) == NULL:
-                continue
-            for k in range(rows[r, 3]):
-                at = rows[r, 1] + k * rows[r, 2]
-                if marks[shift + at * scale]:
-                    lane, found = rows[r, 0], at
-                    break
-            if lane >= 0:
+        for lane in range(runs.lanes):
+            runs.begin(lane, &w)
+            while found == NULL and next_run(&w):
+                found = <const uint8_t*> memchr(&marks[shift + w.at * scale], 1, w.count * scale)
+            if found != NULL:
                 break
-    return None if lane < 0 else (lane, found)
+    return None if found == NULL else (lane, (found - &marks[0] - shift) // scale)
 
 
 ctypedef fused Mark:
@@ -88,19 +52,15 @@ ctypedef fused Mark:
     uint32_t
 
 
-def clear(Mark[::1] marks, const int64_t[:, ::1] rows, int64_t shift, int64_t scale):
+def clear(Mark[::1] marks, int64_t shift, int64_t scale, Runs runs):
     """Take the marks of elements away."""
-    cdef Py_ssize_t r
-    cdef int64_t k, i, at
+    cdef Py_ssize_t lane
+    cdef Walk w
     with nogil:
-        for r in range(rows.shape[0]):
-            at = shift + rows[r, 1] * scale
-            if rows[r, 2] == 1:
-                memset(&marks[at], 0, rows[r, 3] * scale * sizeof(Mark))
-                continue
-            for k in range(rows[r, 3]):
-                for i in range(scale):
-                    marks[at + k * rows[r, 2] * scale + i] = 0
+        for lane in range(runs.lanes):
+            runs.begin(lane, &w)
+            while next_run(&w):
+                memset(&marks[shift + w.at * scale], 0, w.count * scale * sizeof(Mark))
 
 
 cdef struct Store:
@@ -133,9 +93,9 @@ cdef inline void store_units(
 
 def store(
     uint32_t[::1] last,
-    const int64_t[:, ::1] rows,
     int64_t shift,
     int64_t scale,
+    Runs runs,
     uint32_t first,
     const int64_t[::1] programs,
     uint32_t[:, ::1] counts,
@@ -143,16 +103,13 @@ def store(
     """Store number `first` + lane becomes the last one of each unit. programs: of each store. counts: units
     it wrote, units that the same program stored to again with nobody reading between, and the store that did.
     """
-    cdef Py_ssize_t r
-    cdef int64_t k, at
+    cdef Py_ssize_t lane
     cdef Store s
+    cdef Walk w
     with nogil:
-        for r in range(rows.shape[0]):
-            s.me, s.first, s.written = first + <uint32_t> rows[r, 0], first, 0
-            at = shift + rows[r, 1] * scale
-            if rows[r, 2] == 1:
-                store_units(&last[at], rows[r, 3] * scale, &s, &programs[0], counts)
-            else:
-                for k in range(rows[r, 3]):
-                    store_units(&last[at + k * rows[r, 2] * scale], scale, &s, &programs[0], counts)
+        for lane in range(runs.lanes):
+            s.me, s.first, s.written = first + <uint32_t> lane, first, 0
+            runs.begin(lane, &w)
+            while next_run(&w):
+                store_units(&last[shift + w.at * scale], w.count * scale, &s, &programs[0], counts)
             counts[s.me, 0] += s.written

@@ -14,8 +14,8 @@ from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Program, Region
 from ...messages import Message, time_hint
 from ..access import Access, Watcher
+from ..memory.areas import Area, Areas
 from ._touched import clear, store
-from .touched import Memory, Stretch, rows_of
 
 MOST_STORES = 1 << 25  # of a program each; a launch with more is not followed to its end
 
@@ -26,32 +26,29 @@ class OverwrittenUnread(Watcher):
     def __init__(self, program: Program) -> None:
         self.names = _stored_twice(program)
         self.on = bool(self.names)
-        self.memory: Memory[np.ndarray] = Memory(self._new)
+        self.memory: Areas[np.ndarray | None] = Areas(self._new)
         self.stores: list[tuple[int, Access]] = []  # number of the first lane's store, and what it is
         self.count = 1
         self.programs = np.zeros(1024, np.int64)
         self.counts = np.zeros((1024, 3), np.uint32)
 
-    def _new(self, stretch: Stretch[np.ndarray]) -> np.ndarray | None:
+    def _new(self, area: Area[np.ndarray | None]) -> np.ndarray | None:
         """The last store of each unit: none yet."""
-        followed = not self.names.isdisjoint(t.name for t in stretch.tensors)
-        return np.zeros(stretch.units, np.uint32) if followed else None
+        return None if self.names.isdisjoint(area.names) else np.zeros(area.units, np.uint32)
 
     def tensors(self, given: list[Tensor]) -> None:
         if self.on:
             self.memory.add(given)
 
     def access(self, a: Access) -> None:
-        stretch = self.memory.of(a.tensor) if self.on else None
-        at = None if stretch is None else stretch.place(a.tensor)
-        if stretch is None or at is None or stretch.map is None:
+        followed = self.memory.followed(a.tensor) if self.on else None
+        if followed is None:
             return
-        rows = rows_of(a)
         if a.what != "store":
-            clear(stretch.map, rows, *at)  # what was stored last was of use
+            clear(*followed, a.runs)  # what was stored last was of use
             return
         first = self._numbered(a)
-        store(stretch.map, rows, *at, first, self.programs, self.counts)
+        store(*followed, a.runs, first, self.programs, self.counts)
 
     def _numbered(self, a: Access) -> int:
         """The number of the store of the first lane."""

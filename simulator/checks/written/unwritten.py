@@ -10,9 +10,9 @@ from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Program
 from ...messages import Message, fault
 from ..access import Access, Watcher
+from ..memory.areas import Area, Areas
 from ._touched import clear, first_set
 from .scratch import unwritten
-from .touched import Memory, Stretch, rows_of
 
 
 class UnwrittenMemory(Watcher):
@@ -22,37 +22,35 @@ class UnwrittenMemory(Watcher):
         roots = pointer_roots(program)
         reads = [op for op in program.walk() if op.kind in ("load", "atomic")]
         self.loaded = {name for op in reads for name in roots.get(op.operand(0).id) or program.params}
-        self.memory: Memory[np.ndarray] = Memory(self._marks)
+        self.memory: Areas[np.ndarray | None] = Areas(self._marks)
         self.told: dict[int, Message] = {}
 
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
 
-    def _marks(self, stretch: Stretch[np.ndarray]) -> np.ndarray | None:
+    def _marks(self, area: Area[np.ndarray | None]) -> np.ndarray | None:
         """A mark for each unit that nobody has written; None where all of it was."""
         out: np.ndarray | None = None
-        if self.loaded.isdisjoint(t.name for t in stretch.tensors):
+        if self.loaded.isdisjoint(area.names):
             return None
-        for t in stretch.tensors:
+        for t in area.tensors:
             assert t.window is not None
-            found, at = unwritten(t.window, t.dtype), stretch.place(t)
+            found, at = unwritten(t.window, t.dtype), area.place(t)
             if found is not None and at is not None:
-                out = np.zeros(stretch.units, np.uint8) if out is None else out
+                out = np.zeros(area.units, np.uint8) if out is None else out
                 out[at[0] : at[0] + t.elements * at[1]] |= np.repeat(found, at[1])
         return out
 
     def access(self, a: Access) -> None:
-        stretch = self.memory.of(a.tensor)
-        at = None if stretch is None else stretch.place(a.tensor)
-        if stretch is None or at is None or stretch.map is None:
+        followed = self.memory.followed(a.tensor)
+        if followed is None:
             return
-        rows = rows_of(a)
         if a.what != "store" and a.op.id not in self.told:
-            found = first_set(stretch.map, rows, *at)
+            found = first_set(*followed, a.runs)
             if found is not None:
                 self._tell(a, *found)
         if a.what != "load":
-            clear(stretch.map, rows, *at)
+            clear(*followed, a.runs)
 
     def _tell(self, a: Access, lane: int, index: int) -> None:
         number = int(a.programs[lane if len(a.programs) > 1 else 0])

@@ -1,0 +1,87 @@
+"""The memory of a launch's arguments: areas, of which those that overlap share one, each with a map of its elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from ...interpreter.tensors import Tensor
+
+Map = TypeVar("Map")
+
+
+class Area(Generic[Map]):
+    """A stretch of memory in one piece: bytes [low, high). It counts in units: the largest number of bytes that divides
+    elements and addresses of all tensors in it.
+    """
+
+    map: Map
+
+    def __init__(self, low: int, high: int, unit: int) -> None:
+        self.low, self.high, self.unit = low, high, unit
+        self.tensors: list[Tensor] = []
+        self.names: set[str] = set()
+
+    @property
+    def units(self) -> int:
+        return (self.high - self.low) // self.unit
+
+    def place(self, tensor: Tensor) -> tuple[int, int] | None:
+        """Unit of window index 0 and units an element; None for a view of smaller elements than the units."""
+        shift, size = tensor.address - self.low, tensor.dtype.itemsize
+        return None if shift % self.unit or size % self.unit else (shift // self.unit, size // self.unit)
+
+    def take(self, low: int, high: int, unit: int, tensors: Iterable[Tensor]) -> bool:
+        """Hold those, too; tells whether it is other units than before."""
+        before = self.low, self.high, self.unit
+        self.unit = math.gcd(self.unit, unit, low - self.low)
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        self.tensors += tensors
+        self.names.update(t.name for t in tensors)
+        return before != (self.low, self.high, self.unit)
+
+
+class Areas(Generic[Map]):
+    """The areas of a launch. make: gives the map of one; a new one where it grows."""
+
+    def __init__(self, make: Callable[[Area[Map]], Map]) -> None:
+        self.make = make
+        self.areas: list[Area[Map]] = []
+        self.known: dict[int, Area[Map]] = {}  # by tensor
+
+    def add(self, given: Iterable[Tensor]) -> None:
+        """Arguments of a launch, before its first access; those that are known stay where they are."""
+        new = {id(t.whole): t.whole for t in given if t.elements and id(t.whole) not in self.known}
+        changed: dict[int, Area[Map]] = {}
+        for t in sorted(new.values(), key=lambda t: t.address):
+            area = self._put(t)
+            changed.update({id(area): area} if area is not None else {})
+        for area in changed.values():
+            area.map = self.make(area)
+
+    def _put(self, t: Tensor) -> Area[Map] | None:
+        """The area of a tensor, if it is new or has grown."""
+        low, high = t.address, t.address + t.elements * t.dtype.itemsize
+        met = [a for a in self.areas if a.low < high and low < a.high]
+        area = met[0] if met else Area(low, high, t.dtype.itemsize)
+        grown = area.take(low, high, t.dtype.itemsize, [t]) or not met
+        for other in met[1:]:
+            area.take(other.low, other.high, other.unit, other.tensors)
+        self.areas = [*(a for a in self.areas if a not in met), area]
+        self.known.update((id(x), area) for x in area.tensors)
+        return area if grown else None
+
+    def area(self, tensor: Tensor) -> Area[Map]:
+        """Where a tensor lies; also one that no argument leads to, but an address."""
+        found = self.known.get(id(tensor.whole))
+        if found is None:
+            self.add([tensor])
+            found = self.known[id(tensor.whole)]
+        return found
+
+    def followed(self, tensor: Tensor) -> tuple[Map, int, int] | None:
+        """The map where a tensor lies, and its place there; None where there is no map or no place."""
+        area = self.area(tensor) if tensor.elements else None
+        place = None if area is None or area.map is None else area.place(tensor)
+        return None if area is None or place is None else (area.map, *place)

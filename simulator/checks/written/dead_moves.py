@@ -1,21 +1,26 @@
 """Writes to explicit buffers in vain: overwritten before anything reads them, or never read. Found without running them.
 
 A write makes new contents of its buffer (see `ir/building/buffers.py`), so who reads it is who uses these contents. Only
-what no path reads is told: a first value that a loop of no iteration would leave is read behind the loop.
+what no path reads is told: a first value that a loop of no iteration would leave is read behind the loop. A fault is a write
+that one other write covers. What is legal and costs time: a write that is overwritten in part, or by several together, as
+one that first fills the buffer with zeros; in a loop, a write of which only that of the last iteration is read.
 """
 
 from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from ...interpreter.faults import place
 from ...ir.building.buffers import moved
-from ...ir.passes.core_parts import carried_groups
-from ...ir.program import Op, Program, Region, Value
+from ...ir.definitions import makers
+from ...ir.program import Op, Program, Region
 from ...messages import Message, fault, time_hint
 from ..access import Watcher
+from .contents import ContentsFlow, Reached, part_of
 
-Part = tuple[range, ...] | None  # the elements of a buffer along each axis; None where only the program knows
+MOST_LINES = 3  # that one message names
 
 
 class DeadMoves(Watcher):
@@ -27,82 +32,91 @@ class DeadMoves(Watcher):
     def found(self) -> tuple[Message, ...]:
         if not self.program.buffers:
             return ()
-        contents = _Contents(self.program)
-        return tuple(m for op in self.program.of_kind("move") if (m := contents.message(op)) is not None)
+        found = _Found(self.program)
+        return tuple(m for op, loops in found.moves if (m := found.message(op, loops)) is not None)
 
 
-def _part(op: Op) -> Part:
-    """What a write to a buffer covers."""
-    if op.attrs["offsets"] is None:
-        return tuple(range(n) for n in op.results[0].shape)
-    if None in op.attrs["offsets"]:
-        return None
-    return tuple(range(o, o + n) for o, n in zip(op.attrs["offsets"], op.attrs["sizes"], strict=True))
-
-
-def _covers(outer: Part, inner: Part) -> bool:
-    if outer is None or inner is None:
-        return False
-    return all(a.start <= b.start and b.stop <= a.stop for a, b in zip(outer, inner, strict=True))
-
-
-class _Contents:
-    """Who uses what a buffer holds. goes: contents that become others where a loop or a branch begins or ends."""
+class _Found:
+    """moves: the writes in their order, each with the loops around it, the innermost first."""
 
     def __init__(self, program: Program) -> None:
         self.buffers = program.buffers
-        self.moves = list(program.of_kind("move"))
-        self.uses: dict[int, list[tuple[Op, int]]] = {}
-        self.goes: dict[int, list[Value]] = {}
-        self._region(program.body)
+        self.flow = ContentsFlow(program)
+        self.made, _ = makers(program.walk())
+        self.moves: list[tuple[Op, tuple[Op, ...]]] = []
+        self._region(program.body, ())
 
-    def _region(self, region: Region) -> None:
+    def _region(self, region: Region, loops: tuple[Op, ...]) -> None:
         for op in region.ops:
+            if op.kind == "move":
+                self.moves.append((op, loops))
             for inner in op.regions:
-                self._region(inner)
-            handed = {v.id for g in carried_groups(op) for v in g} if op.regions else set()
-            for i, v in enumerate(op.args):
-                if v is not None and v.id not in handed:
-                    self.uses.setdefault(v.id, []).append((op, i))
-            for group in carried_groups(op) if op.regions else ():
-                arguments = {a.id for inner in op.regions for a in inner.args}
-                into = [v for v in group if v.id in arguments or v is group[0]]
-                for v in group[1:]:
-                    self.goes.setdefault(v.id, []).extend(x for x in into if x is not v)
+                self._region(inner, loops if op.kind == "if" else (op, *loops))
 
-    def message(self, op: Op) -> Message | None:
-        part = _part(op)
-        over: list[Op] = []
-        if self._read(op.results[0], part, over, set()):
-            return None
-        name, size = op.results[0].name, moved(op).shape
-        what = f"the {prod(size)} elements that are written to {name} here"
-        if not over:
-            over = [o for o in self.moves if self._same(o, op) and _covers(_part(o), part)]
+    def message(self, op: Op, loops: tuple[Op, ...]) -> Message | None:
+        written = self._written(op)
+        fate = self.flow.fate({op.results[0].id: written})
+        what = f"the {prod(moved(op).shape)} elements that are written to {op.results[0].name} here"
+        unread = 0 if part_of(op) is None else int((fate.overwritten & ~fate.read & written).sum())
+        read = bool((fate.read & written).any())
+        over = [] if read else [o for o in fate.over or self._behind(op) if self._covers(o, op)]
         if over:
             return fault(
                 f"{what} are overwritten at line {over[0].loc.line} before anything reads them; read them before, or leave "
                 "this write out",
                 place(op),
             )
+        if unread:
+            return time_hint(_in_part(what, unread, fate), place(op))
+        if read:
+            return self._in_loop(op, loops, what, written)
         return time_hint(f"{what} are read by nothing; leave this write out", place(op))
 
-    def _same(self, other: Op, op: Op) -> bool:
-        """Whether another write, behind this one in the program, is to the same buffer."""
-        alloc = self.buffers.get(op.results[0].id)
-        behind = self.moves.index(other) > self.moves.index(op)
-        return behind and alloc is not None and self.buffers.get(other.results[0].id) is alloc
+    def _in_loop(self, op: Op, loops: tuple[Op, ...], what: str, written: np.ndarray) -> Message | None:
+        """Of a write whose contents are read: whether the next iteration overwrites them before that."""
+        for loop in loops:
+            first = self.flow.fate({op.results[0].id: written}, within=loop)
+            if first.read.any() or not first.goes_on or self._once(loop):
+                continue
+            if not self.flow.fate(first.goes_on).read.any():
+                text = (
+                    f"{what} are overwritten in the next iteration of the loop at line {loop.loc.line} before anything "
+                    "reads them: only those of the last one are read, behind it; write them there, or read them in the loop"
+                )
+                return time_hint(text, place(op))
+        return None
 
-    def _read(self, v: Value, part: Part, over: list[Op], seen: set[int]) -> bool:
-        """Whether anything may read that part of the contents. over: is told the writes that cover it."""
-        if v.id in seen:
+    def _once(self, loop: Op) -> bool:
+        """Whether a loop is known to have one iteration at most."""
+        if loop.kind != "for":
             return False
-        seen.add(v.id)
-        for op, i in self.uses.get(v.id, ()):
-            if op.kind != "move" or i != 0 or op.attrs["offsets"] is None:
-                return True
-            if _covers(_part(op), part):
-                over.append(op)
-            elif self._read(op.results[0], part, over, seen):
-                return True
-        return any([self._read(x, part, over, seen) for x in self.goes.get(v.id, ())])
+        ends = [self.made.get(v.id) if v is not None else None for v in loop.args[:3]]
+        if not all(x is not None and x.kind == "const" for x in ends):
+            return False
+        low, high, step = (x.attrs["value"] for x in ends if x is not None)
+        return len(range(low, high, step)) < 2 if step else False
+
+    def _written(self, op: Op) -> np.ndarray:
+        """The elements of its buffer that a write may write to."""
+        out = np.zeros(op.results[0].shape, bool)
+        part = part_of(op)
+        out[... if part is None else part] = True
+        return out
+
+    def _behind(self, op: Op) -> list[Op]:
+        """Writes to the same buffer that come behind this one in the program."""
+        ops, alloc = [o for o, _ in self.moves], self.buffers.get(op.results[0].id)
+        behind = ops[ops.index(op) + 1 :] if alloc is not None else []
+        return [o for o in behind if self.buffers.get(o.results[0].id) is alloc]
+
+    def _covers(self, other: Op, op: Op) -> bool:
+        """Whether another write to the same buffer writes to all that this one does."""
+        if part_of(other) is None or part_of(op) is None:
+            return False
+        return not (self._written(op) & ~self._written(other)).any()
+
+
+def _in_part(what: str, unread: int, fate: Reached) -> str:
+    lines = sorted({o.loc.line for o in fate.over})
+    where = f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines[:MOST_LINES]))}"
+    return f"{unread} of {what} are overwritten at {where} before anything reads them; write only the others"

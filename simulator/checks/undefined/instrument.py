@@ -155,7 +155,7 @@ class Instrumenter:
         """What says which elements of the result of an operation are defined."""
         r, a = op.results[0], op.args
         if is_source(op):
-            return self.rule(op.kind, op, r, a[1] if op.kind == "load" else None)
+            return self.rule(op.kind, op, r, {"load": a[1:], "atomic": a[2:]}.get(op.kind, (None,))[0])
         if op.kind == "load":
             return self.rule("filled", op, r, a[1], self.of(a[2]))
         if op.kind == "select":

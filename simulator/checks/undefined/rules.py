@@ -27,7 +27,7 @@ def _shape(op: Op) -> tuple[int, ...]:
     return op.attrs["of"].results[0].shape  # type: ignore[no-any-return]
 
 
-def _load(op: Op, mask: Any) -> Any:
+def _masked(op: Op, mask: Any) -> Any:
     return mask
 
 
@@ -130,7 +130,8 @@ def _dot(op: Op, a: Any, b: Any, acc: Any = None) -> Any:
 
 
 RULES: dict[str, Callable[..., Any]] = {
-    "load": _load,
+    "load": _masked,
+    "atomic": _masked,
     "filled": _filled,
     "alloc": _alloc,
     "same": _same,

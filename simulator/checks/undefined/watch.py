@@ -19,20 +19,29 @@ from .rules import RULES
 from .taint import MIXING, Taint, is_source
 
 MOST_PLACES = 3  # loads or buffers that one message names
-# By the padding of a load: what has no value, for want of what, and what is known of it. Triton-Ascend's rule is that of
-# `tl.load` in its python/triton/language/core.py.
+# By the padding of a load, or for an atomic: what has no value, for want of what, what is known of it, and what to give.
+# Triton-Ascend's rule is that of `tl.load` in its python/triton/language/core.py.
+_GIVE = "give the load {}=..., or "
 _WITHOUT = {
     None: (
         "masked-out lanes",
-        "other",
+        "have no `other`",
         "Triton leaves them undefined, and only Triton-Ascend's usual care_padding=True makes them 0",
+        _GIVE.format("other"),
     ),
     "random": (
         "masked-out lanes",
-        "other",
+        "have no `other`",
         "with care_padding=False the device leaves in them what was there",
+        _GIVE.format("other"),
     ),
-    "": ("elements outside of the block", "padding_option", "Triton leaves them undefined"),
+    "": (
+        "elements outside of the block",
+        "have no `padding_option`",
+        "Triton leaves them undefined",
+        _GIVE.format("padding_option"),
+    ),
+    "atomic": ("masked-out lanes", "give no value", "Triton leaves them undefined", ""),
 }
 
 
@@ -71,7 +80,7 @@ class UndefinedElements(Watcher):
             self._require(interpreter, op, *args)
             return None
         found = RULES[op.name](op, *args)
-        if op.name in ("load", "filled", "select", "alloc") and not is_full(found):
+        if op.name in ("load", "filled", "select", "alloc", "atomic") and not is_full(found):
             self.dirty.add(op.attrs["of"].id)
         return found
 
@@ -115,15 +124,12 @@ class UndefinedElements(Watcher):
             if mixed is None
             else f"what the {mixed.name or mixed.kind} at line {mixed.loc.line} makes of them"
         )
-        which = (
-            "this load have"
-            if len(loads) == 1
-            else f"this load (or of those at {_first(list(loads)[1:])}) have"
-        )
-        lanes, way, why = _WITHOUT[source.attrs.get("padding")]
+        others = f" (or of those at {_first(list(loads)[1:])})" if len(loads) > 1 else ""
+        atomic = source.kind == "atomic"
+        lanes, missing, why, give = _WITHOUT["atomic" if atomic else source.attrs.get("padding")]
         text = (
-            f"{lanes} of {which} no `{way}`, and {_doing(use, them)}: {why}; give "
-            f"the load {way}=..., or take tl.where(mask, x, ...) before lanes are combined, or the same mask at the store"
+            f"{lanes} of this {f'atomic_{source.name}' if atomic else 'load'}{others} {missing}, and {_doing(use, them)}: "
+            f"{why}; {give}take tl.where(mask, x, ...) before lanes are combined, or the same mask at the store"
         )
         return fault(text, first, (use.number,))
 
@@ -144,7 +150,7 @@ class UndefinedElements(Watcher):
             op = self.made.get(v.id)
             if op is None:
                 todo += [(x, mixed) for x in self.arguments.get(v.id, ())]
-            elif op.kind in ("load", "select", "alloc") and op.id not in self.dirty:
+            elif op.kind in ("load", "select", "alloc", "atomic") and op.id not in self.dirty:
                 continue
             elif is_source(op):
                 out.setdefault(op.id, (op, mixed))

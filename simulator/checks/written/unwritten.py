@@ -45,7 +45,7 @@ class UnwrittenMemory(Watcher):
         followed = self.memory.followed(a.tensor)
         if followed is None:
             return
-        if a.what != "store" and a.op.id not in self.told:
+        if a.op.id not in self.told and _reads(a):
             found = first_set(*followed, a.runs)
             if found is not None:
                 self._tell(a, *found)
@@ -63,3 +63,8 @@ class UnwrittenMemory(Watcher):
 
     def found(self) -> tuple[Message, ...]:
         return tuple(self.told.values())
+
+
+def _reads(a: Access) -> bool:
+    """Whether an access uses what is there; an exchange whose result nobody wants only writes."""
+    return a.what != "store" and (a.what != "atomic_xchg" or bool(a.op.attrs["result_used"]))

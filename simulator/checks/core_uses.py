@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..ir.passes.split_cores import CORES, Cores
+from collections.abc import Iterator
+
+from ..ir.passes.split_cores import CORES, Cores, SubCores
 from ..ir.pointer_roots import pointer_roots
-from ..ir.program import Op, Program, Value
+from ..ir.program import Op, Program, Region, Value
 
 FLAGS = {"sync_block_set", "sync_block_wait"}
 
@@ -42,6 +44,27 @@ class CoreUses:
             return "cube"
         op = self.cores.made.get(v.id)
         return "" if op is None else self.cores.of(op)
+
+
+class _Differing(SubCores):
+    """What may differ between the Vector cores of a program: also the old values of atomics."""
+
+    def touches(self, op: Op) -> bool:
+        return op.kind == "atomic" or super().touches(op)
+
+    def alike(self, region: Region) -> Iterator[int]:
+        """Stores (by id) that both make, of the same values to the same places."""
+        for op in region.ops:
+            if op.kind == "store" and not self.touches(op):
+                yield op.id
+            if not self._steers(op):
+                for inner in op.regions:
+                    yield from self.alike(inner)
+
+
+def stores_alike(program: Program) -> frozenset[int]:
+    """Stores (by id) that both Vector cores of a program make alike."""
+    return frozenset(_Differing(program).alike(program.body))
 
 
 def core_uses(program: Program) -> CoreUses:

@@ -64,12 +64,8 @@ class ProgramRaces(Watcher):
         self.told: dict[tuple[Any, ...], Message] = {}
 
     @functools.cached_property
-    def shared(self) -> _Shared:
-        known = self.program.for_checks
-        if "programs" not in known:
-            known["programs"] = _Shared(self.program)
-        shared: _Shared = known["programs"]
-        return shared
+    def shared(self) -> Shared:
+        return shared_by_programs(self.program)
 
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
@@ -207,7 +203,7 @@ class _Plan(NamedTuple):
     hands_on: bool
 
 
-class _Shared:
+class Shared:
     """What the source says of the tensors that programs may meet in, by argument.
 
     names: in which atomics or waiting loads tell one program of others.
@@ -226,6 +222,15 @@ class _Shared:
     def _named(self, ops: Iterable[Op]) -> set[str]:
         """Arguments that the pointers come from; "" for a pointer that comes from none."""
         return {name for op in ops for name in self.roots.get(op.operand(0).id) or ("",)}
+
+
+def shared_by_programs(program: Program) -> Shared:
+    """Of a program, found once."""
+    known = program.for_checks
+    if "programs" not in known:
+        known["programs"] = Shared(program)
+    shared: Shared = known["programs"]
+    return shared
 
 
 class _Marks:

@@ -81,7 +81,6 @@ class CoreClocks:
         self.known = np.zeros((programs, 3, 2, 2 * SEATS), np.int32)  # program, seat, what it does; of whom
         for seat in range(3):
             self.known[:, seat, :, 2 * seat : 2 * seat + 2] = EVER
-        self.known[:, ROWS[VECTOR_CORES], :, 2 * BOTH_SEAT :] = EVER
         self.last = np.full((programs, 2), -1, np.int8)  # LOADS or STORES
         self.begun = np.zeros((programs, 2, 2), np.int32)  # epoch in which the last loads and stores began
         self.flags: dict[Key, _Flag] = {}
@@ -90,10 +89,16 @@ class CoreClocks:
         self.releasing: dict[Hashable, int] = {}  # address -> the program that released there, -1 for several
 
     def order(
-        self, programs: np.ndarray, seats: np.ndarray, what: int
+        self, programs: np.ndarray, seats: np.ndarray, what: int, same: bool
     ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """What orders accesses of these cores, as `visit_boxes` takes it; other programs are not asked about."""
-        return 2 * SEATS * programs, np.ascontiguousarray(self.known[programs, seats, what]), True
+        """What orders accesses of these cores, as `visit_boxes` takes it; other programs are not asked about.
+
+        same: whether it does not matter which of two stores that both Vector cores make alike comes last.
+        """
+        rows = np.ascontiguousarray(self.known[programs, seats, what])
+        if same:
+            rows[:, 2 * BOTH_SEAT + STORES] = EVER
+        return 2 * SEATS * programs, rows, True
 
     def used(self, programs: np.ndarray, core: int, what: int) -> None:
         """Loads or stores of that kind of core come next."""
@@ -175,6 +180,8 @@ class CoreClocks:
         for key in ((program, place), at), *([(program, None)] if others else []):
             for found in self.released.at(*key):
                 np.maximum(row, found, out=row)
+        other = 2 * (3 - seat)
+        row[:, 2 * BOTH_SEAT :] = row[:, other : other + 2]
 
     def release(self, program: int, seat: int, place: Hashable, at: Hashable) -> None:
         """End an epoch, for those who acquire at that address."""

@@ -53,17 +53,17 @@ class _Differing(SubCores):
         return op.kind == "atomic" or super().touches(op)
 
     def alike(self, region: Region) -> Iterator[int]:
-        """Stores (by id) that both make, of the same values to the same places."""
+        """Loads of the same places and stores of the same values to the same places (by id), which both make."""
         for op in region.ops:
-            if op.kind == "store" and not self.touches(op):
+            if op.kind in ("load", "store") and not self.touches(op):
                 yield op.id
             if not self._steers(op):
                 for inner in op.regions:
                     yield from self.alike(inner)
 
 
-def stores_alike(program: Program) -> frozenset[int]:
-    """Stores (by id) that both Vector cores of a program make alike."""
+def made_alike(program: Program) -> frozenset[int]:
+    """Loads and stores (by id) that both Vector cores of a program make alike."""
     return frozenset(_Differing(program).alike(program.body))
 
 

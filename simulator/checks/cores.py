@@ -23,7 +23,7 @@ from ..messages import Message, fault
 from . import clocks as order
 from .access import Access, Watcher
 from .core_clocks import BOTH_SEAT, CUBE_SEAT, EVER, FIRST_SEAT, LOADS, SEATS, STORES, CoreClocks
-from .core_uses import CoreUses, by_hand, core_uses, stores_alike
+from .core_uses import CoreUses, by_hand, core_uses, made_alike
 from .meeting_messages import cores_unordered, vector_cores_unordered
 from .memory_map import ATOMIC, MOST_OPERATIONS, Area, Meeting, MemoryMap, entries, kind_of
 from .races import Shared, shared_by_programs
@@ -39,7 +39,7 @@ class CoreRaces(Watcher):
         self.program = program
         self.by_hand = by_hand(program)
         self.two = has_sub_vectors(program)
-        self.alike = stores_alike(program) if self.two else frozenset[int]()
+        self.alike = made_alike(program) if self.two else frozenset[int]()
         moves = any(op.kind in ("move", "custom") for op in program.walk())
         self.clocks = CoreClocks(programs, loose=moves or bool(self.crossing))
         self.memory = MemoryMap()
@@ -127,10 +127,11 @@ class CoreRaces(Watcher):
         number = self.numbers.setdefault(a.op.id, min(len(self.numbers) + 1, MOST_OPERATIONS))
         self.operations[number] = a.op
         seats, what = self._seats(a, here), LOADS if a.what == "load" else STORES
-        known_as = BOTH_SEAT if here and a.op.id in self.alike else seats
-        agents = 2 * SEATS * a.programs + 2 * known_as + what
+        alike = bool(here) and a.op.id in self.alike
+        agents = 2 * SEATS * a.programs + 2 * (BOTH_SEAT if alike else seats) + what
         lanes = entries(agents, self.clocks.epochs[a.programs, here], number)
-        met = self.memory.visit(a, self._kind(a), lanes, self.clocks.order(a.programs, seats, what))
+        how = self.clocks.order(a.programs, seats, what, alike or (bool(here) and what == LOADS))
+        met = self.memory.visit(a, self._kind(a), lanes, how)
         if met is not None:
             self._meet(a, met, here)
 

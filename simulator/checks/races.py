@@ -50,9 +50,9 @@ class ProgramRaces(Watcher):
         self.program = program
         self.programs = programs
         self.meet = meet
-        self.barrier = "sync_block_all" in program.split_builtins and any(
-            op.name == "all" and op.attrs["mode"] != "all_sub_vector" for op in program.of_kind("sync")
-        )
+        modes = {op.attrs["mode"] for op in program.of_kind("sync") if op.name == "all"}
+        self.stops = bool(modes)  # then all programs run at once
+        self.barrier = bool(modes - {"all_sub_vector"})
         self.mode = "off" if programs == 1 else "new"
         self.memory = MemoryMap()
         self.marks = _Marks()
@@ -89,10 +89,10 @@ class ProgramRaces(Watcher):
 
     def _begin(self, alone: bool) -> None:
         """Look at everything where programs run one after another, or stop for each other."""
-        self.mode = "all" if self.barrier or (alone and self.meet()) else "marks"
+        self.mode = "all" if self.barrier or ((alone or self.stops) and self.meet()) else "marks"
         if self.mode == "marks" or not (self.barrier or self.shared.names):
             return
-        most = order.MOST_AT_ONCE if self.barrier else order.MOST_PROGRAMS
+        most = order.MOST_AT_ONCE if self.stops else order.MOST_PROGRAMS
         if self.programs > most:
             self.mode = "off"
             self.told[()] = note(
@@ -103,7 +103,7 @@ class ProgramRaces(Watcher):
         if self.by_core:
             self.clocks = CoreBarrierClocks(self.program, self.programs)
         else:
-            self.clocks = Clocks(self.programs, self.barrier)
+            self.clocks = Clocks(self.programs, self.stops)
 
     @property
     def crossing(self) -> frozenset[int]:

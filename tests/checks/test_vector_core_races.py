@@ -134,6 +134,45 @@ def helper(x, out, places, B: tl.constexpr):
     store_tile(out + tl.load(places + at), tl.load(x + at))
 
 
+@sim.jit
+def zeroed(x, total, BARRIER: tl.constexpr, B: tl.constexpr):
+    """Both store zeros, without harm to each other, but who is late undoes what the other one has added."""
+    at = tl.arange(0, B)
+    tl.store(total + at, tl.zeros((B,), tl.float32))
+    if BARRIER:
+        al.sync_block_all("all_sub_vector", 0)
+    tl.atomic_add(total + at, tl.load(x + at) + al.sub_vec_id())
+
+
+@sim.jit
+def three_load(x, out, mid, BARRIER: tl.constexpr, M: tl.constexpr):
+    """The Cube core and both Vector cores load what one of these changes then."""
+    i, j, s = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :], al.sub_vec_id()
+    at = i * M + j
+    with al.scope(core_mode="cube"):
+        y = tl.load(x + at)
+        tl.store(mid + at, tl.dot(y, y))
+        al.sync_block_set("cube", "vector", 0)
+    with al.scope(core_mode="vector"):
+        z = tl.load(x + at)
+        al.sync_block_wait("cube", "vector", 0)
+        tl.store(out + s * M * M + at, z)
+        if BARRIER:
+            al.sync_block_all("all_sub_vector", 1)
+        if s == 1:
+            tl.store(x + at, z + 1.0)
+
+
+@sim.jit
+def next_rows(x, out, BARRIER: tl.constexpr, B: tl.constexpr):
+    """Each program takes what the next one has stored."""
+    p, s = tl.program_id(0), al.sub_vec_id()
+    at = s * B + tl.arange(0, B)
+    tl.store(x + p * 2 * B + at, 1.0 * at)
+    al.sync_block_all(BARRIER, 0)
+    tl.store(out + p * 2 * B + at, tl.load(x + (p + 1) % tl.num_programs(0) * 2 * B + at))
+
+
 def floats(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
@@ -219,6 +258,21 @@ PAIRS = {
     ),
     "counted without an order": Pair(
         lambda: counting("store", "relaxed"), lambda: counting("store", "acq_rel", 1), "of 'part'"
+    ),
+    "zeroed by both": Pair(
+        lambda: zeroed[(1,)](floats(B), floats(B), BARRIER=False, B=B),
+        lambda: zeroed[(1,)](floats(B), floats(B), BARRIER=True, B=B),
+        "of 'total'",
+    ),
+    "loaded by three": Pair(
+        lambda: three_load[(1,)](floats(M, M), floats(2, M, M), floats(M, M), BARRIER=False, M=M),
+        lambda: three_load[(1,)](floats(M, M), floats(2, M, M), floats(M, M), BARRIER=True, M=M),
+        "vector core 0 loads element 0 of 'x' and vector core 1 stores to it",
+    ),
+    "a barrier of one program": Pair(
+        lambda: next_rows[(3,)](floats(3, 2 * B), floats(3, 2 * B), "all_sub_vector", B=B),
+        lambda: next_rows[(3,)](floats(3, 2 * B), floats(3, 2 * B), "all_vector", B=B),
+        "program 0 loads element 32 of 'x' and program 1 stores to it",
     ),
     "a scalar": Pair(
         lambda: scalar[(1,)](floats(1), floats(1), BARRIER=False),

@@ -35,6 +35,16 @@ class Access(NamedTuple):
     value: np.ndarray | None = None
     vector_cores: np.ndarray | None = None
 
+    @property
+    def bare(self) -> Access:
+        """What to keep of it: without what is large."""
+        return self._replace(offsets=None, mask=None, value=None)
+
+    @property
+    def size(self) -> int:
+        """What keeping it takes: its lanes, or its single elements."""
+        return len(self.programs) if self.where is None else len(self.where.at)
+
     def of_lane(self, lane: int) -> Access:
         """What one of the lanes does."""
         only = slice(lane, lane + 1)

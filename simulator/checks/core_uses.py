@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir.passes.split_cores import CORES, Cores, SubCores
+from ..ir.passes.split_cores import CORES, MEMORY, Cores, SubCores
 from ..ir.pointer_roots import pointer_roots
 from ..ir.program import Op, Program, Region, Value
 
@@ -17,17 +17,19 @@ class CoreUses:
     def __init__(self, program: Program) -> None:
         self.cores, roots = Cores(program), pointer_roots(program)
         self.core: dict[int, str] = {}
-        self.names: dict[str, set[str]] = {x: set() for x in (*CORES, "written")}
+        self.names: dict[str, set[str]] = {x: set() for x in (*CORES, "written", "read")}
         self.crossing: dict[int, int] = {}  # operation -> who sends
         for op in program.walk():
             core = self.cores.of(op)
             if core:
                 self._cross(op, core)
-            if core and op.kind in ("load", "store", "atomic"):
-                self.core[op.id] = core
+            if op.kind in MEMORY:
                 names = roots.get(op.operand(0).id) or {""}
-                self.names[core] |= names
+                self.names["read"] |= names if op.kind != "store" else set()
                 self.names["written"] |= names if op.kind != "load" else set()
+                if core:
+                    self.core[op.id] = core
+                    self.names[core] |= names
 
     def sender(self, op: Op, part: str) -> int:
         """Who made the tile that an operation uses; part: as of `Watcher.synced`."""

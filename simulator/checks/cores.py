@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +24,8 @@ from .access import Access, Watcher
 from .core_clocks import BOTH_SEAT, CUBE_SEAT, EVER, FIRST_SEAT, LOADS, SEATS, STORES, CoreClocks
 from .core_uses import CoreUses, by_hand, core_uses, made_alike
 from .meeting_messages import cores_unordered, vector_cores_unordered
-from .memory_map import ATOMIC, MOST_OPERATIONS, Area, Meeting, MemoryMap, entries, kind_of
-from .races import Shared, shared_by_programs
+from .memory_map import ATOMIC, MOST_OPERATIONS, Area, MarksOfTwo, Meeting, MemoryMap, entries, kind_of
+from .races import MOST_PLACES, Shared, shared_by_programs
 from .written.touched import rows_of
 
 MOST_NOTES = 64  # of the last stores of each kind of core
@@ -43,7 +42,10 @@ class CoreRaces(Watcher):
         moves = any(op.kind in ("move", "custom") for op in program.walk())
         self.clocks = CoreClocks(programs, loose=moves or bool(self.crossing))
         self.memory = MemoryMap()
-        self.looked_at: dict[int, bool] = {}  # by area
+        self.looked_at: dict[int, str] = {}  # how, by area
+        self.marks = MarksOfTwo()
+        self.waiting: list[_Visit] = []
+        self.places = 0  # that wait: lanes, and single elements
         self.numbers: dict[int, int] = {}
         self.operations: dict[int, Op] = {}
         self.notes = deque[_Store](maxlen=MOST_NOTES), deque[_Store](maxlen=MOST_NOTES)
@@ -78,25 +80,42 @@ class CoreRaces(Watcher):
         if self.by_hand and core:
             self.clocks.used(a.programs, here, what)
         area = self.memory.area(a.tensor)
-        if not self._meet_in(area):
+        if (self.looked_at.get(id(area)) or self._looks_at(area)) == "never":
             return
         if self.by_hand and what == STORES:
-            bare = a._replace(offsets=None, mask=None, value=None)
-            self.notes[here].append(_Store(bare, self.clocks.epochs[a.programs, here]))
+            self.notes[here].append(_Store(a.bare, self.clocks.epochs[a.programs, here]))
         if self.two and here and self._hands_on(a, area):
             for lane in range(len(a.programs)):
-                self._hand_on(a.of_lane(lane), id(area))
+                self._hand_on(a.of_lane(lane), area)
         else:
-            self._visit(a, here)
+            self._done(self._visit(a, here), area)
 
-    def _meet_in(self, area: Area) -> bool:
-        """Whether two cores use an area and one of them writes to it."""
-        found = self.looked_at.get(id(area))
-        if found is None:
-            names, uses = area.names | {""}, self.uses.names
-            found = bool(names & uses["written"]) and (self.two or all(names & uses[x] for x in CORES))
-            self.looked_at[id(area)] = found
-        return found
+    def _looks_at(self, area: Area) -> str:
+        """When accesses to an area are looked up: "never" if no two cores meet there; "in the end", if bits say that two
+        may have met, where only Vector cores do; else "at once".
+        """
+        names, uses = area.names | {""}, self.uses.names
+        cube, vector, written = (bool(names & uses[x]) for x in (*CORES, "written"))
+        met = written and (self.two or (cube and vector))
+        self.looked_at[id(area)] = "never" if not met else "at once" if cube else "in the end"
+        return self.looked_at[id(area)]
+
+    def _done(self, visit: _Visit, area: Area) -> None:
+        """Look an access up, or keep it for the end."""
+        if self.looked_at[id(area)] == "at once" or self.places > MOST_PLACES:
+            self._look(visit)
+            return
+        self.marks.add(visit.access, area)
+        self.waiting.append(visit)
+        self.places += visit.access.size
+        if self.places > MOST_PLACES:
+            self._look_at_waiting(set(self.looked_at))
+
+    def _look_at_waiting(self, areas: set[int]) -> None:
+        for visit in self.waiting:
+            if id(self.memory.area(visit.access.tensor)) in areas:
+                self._look(visit)
+        self.waiting = []
 
     # -- Vector cores that tell each other by atomics ----------------------------------------------------------------
 
@@ -106,12 +125,12 @@ class CoreRaces(Watcher):
     def _kind(self, a: Access) -> int:
         return ATOMIC if self.two and a.op.id in self.shared.waits else kind_of(a.what)
 
-    def _hand_on(self, a: Access, where: Hashable) -> None:
-        count, at = a.places
+    def _hand_on(self, a: Access, area: Area) -> None:
+        where, (count, at) = id(area), a.places
         program, seat = int(a.programs[0]), int(self._seats(a, 1)[0])
         if count and order.acquires(a.op, self.shared.waits):
             self.clocks.acquire(program, seat, where, at)
-        self._visit(a, 1)
+        self._done(self._visit(a, 1), area)
         if count and order.releases(a.op):
             self.clocks.release(program, seat, where, at)
 
@@ -123,7 +142,7 @@ class CoreRaces(Watcher):
             return np.full(len(a.programs), FIRST_SEAT if here else CUBE_SEAT)
         return FIRST_SEAT + a.vector_cores
 
-    def _visit(self, a: Access, here: int) -> None:
+    def _visit(self, a: Access, here: int) -> _Visit:
         number = self.numbers.setdefault(a.op.id, min(len(self.numbers) + 1, MOST_OPERATIONS))
         self.operations[number] = a.op
         seats, what = self._seats(a, here), LOADS if a.what == "load" else STORES
@@ -131,9 +150,12 @@ class CoreRaces(Watcher):
         agents = 2 * SEATS * a.programs + 2 * (BOTH_SEAT if alike else seats) + what
         lanes = entries(agents, self.clocks.epochs[a.programs, here], number)
         how = self.clocks.order(a.programs, seats, what, alike or (bool(here) and what == LOADS))
-        met = self.memory.visit(a, self._kind(a), lanes, how)
+        return _Visit(a.bare, here, self._kind(a), lanes, how)
+
+    def _look(self, visit: _Visit) -> None:
+        met = self.memory.visit(visit.access, *visit[2:])
         if met is not None:
-            self._meet(a, met, here)
+            self._meet(visit.access, met, visit.here)
 
     def _meet(self, a: Access, met: Meeting, here: int) -> None:
         other = self.operations[met.operation]
@@ -161,8 +183,19 @@ class CoreRaces(Watcher):
         return "earlier" if earlier else "flags" if heard else ""
 
     def found(self) -> tuple[Message, ...]:
+        self._look_at_waiting(self.marks.met())
         left = [_left_over(*x) for x in self.clocks.left_over()]
         return (*self.told.values(), *left)
+
+
+class _Visit(NamedTuple):
+    """An access as `MemoryMap.visit` takes it."""
+
+    access: Access
+    here: int
+    kind: int
+    lanes: np.ndarray
+    how: tuple[np.ndarray, np.ndarray, bool]
 
 
 class _Store(NamedTuple):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..interpreter.tensors import Tensor
 from ._element_map import visit_boxes, visit_elements
+from ._races import mark_boxes, mark_elements
 from .access import Access
 
 LOAD, STORE, ATOMIC = range(3)
@@ -132,3 +133,50 @@ class MemoryMap:
         lane, unit, other = met
         element = (unit - place[0]) // place[1] - a.tensor.origin
         return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element)
+
+
+class MarksOfTwo:
+    """Of each element a bit for the loads and one for the stores of each of two Vector cores, in any programs."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[int, Tensor | None] = {}  # by area; None if there are several
+        self.bits: dict[int, np.ndarray] = {}  # by area: core, whether it stores, words
+
+    def add(self, a: Access, area: Area) -> None:
+        first = self.tensors.setdefault(id(area), a.tensor)
+        if first is not a.tensor:
+            self.tensors[id(area)] = None
+            return
+        bits = self.bits.get(id(area))
+        if bits is None:
+            bits = self.bits[id(area)] = np.zeros((2, 2, (a.tensor.elements >> 6) + 1), np.uint64)
+        assert a.vector_cores is not None
+        for core in range(2):
+            lanes = np.flatnonzero(a.vector_cores == core)
+            if len(lanes):
+                _mark(bits[core, int(a.what != "load")], a, lanes)
+
+    def met(self) -> set[int]:
+        """Areas (by id) in which one of them may have been where the other one stored."""
+        return {area for area, tensor in self.tensors.items() if tensor is None or _meet(*self.bits[area])}
+
+
+def _meet(one: np.ndarray, other: np.ndarray) -> bool:
+    (loads, stores), (other_loads, other_stores) = one, other
+    return bool((stores & (other_stores | other_loads)).any() or (other_stores & loads).any())
+
+
+def _mark(bits: np.ndarray, a: Access, lanes: np.ndarray) -> None:
+    """What some lanes of an access touch."""
+    if a.region is not None:
+        r = a.region
+        tables = (x[lanes] if len(x) > 1 else x for x in (r.starts, r.strides, r.lows, r.highs))
+        mark_boxes(bits, *tables)
+        return
+    assert a.where is not None
+    rows = a.where.shape[0]
+    at, chosen = (
+        x.reshape(rows, -1)[lanes].reshape(-1) if rows > 1 and len(x) else x
+        for x in (a.where.at, a.where.chosen)
+    )
+    mark_elements(bits, at, chosen)

@@ -55,7 +55,7 @@ class ProgramRaces(Watcher):
         self.barrier = bool(modes - {"all_sub_vector"})
         self.mode = "off" if programs == 1 else "new"
         self.memory = MemoryMap()
-        self.marks = _Marks()
+        self.marks = Marks()
         self.clocks: Clocks | None = None
         self.by_core = has_core_barrier(program)
         self.plans: dict[tuple[int, int], _Plan] = {}
@@ -181,7 +181,7 @@ class ProgramRaces(Watcher):
     def _visit_noted(self, notes: list[Access]) -> None:
         for a in notes:
             self._visit(a, STORE)
-        self.marks = _Marks()
+        self.marks = Marks()
 
     def _tell(self, a: Access, met: Meeting) -> None:
         other = self.operations[met.operation]
@@ -233,7 +233,7 @@ def shared_by_programs(program: Program) -> Shared:
     return shared
 
 
-class _Marks:
+class Marks:
     """Stores that are noted, and one bit for each element that was stored to."""
 
     def __init__(self) -> None:
@@ -248,10 +248,8 @@ class _Marks:
         area = id(memory.area(a.tensor))
         if self.first.setdefault(area, a.tensor) is not a.tensor or self._again(a):
             self.twice.add(area)
-        self.notes.append(
-            a._replace(offsets=None, mask=None, value=None)
-        )  # large, and not asked for any more
-        self.count += len(a.programs) if a.where is None else len(a.where.at)
+        self.notes.append(a.bare)  # large, and not asked for any more
+        self.count += a.size
         return self.count > MOST_PLACES or len(self.notes) > MOST_NOTES
 
     def _again(self, a: Access) -> bool:

@@ -20,16 +20,41 @@ cdef inline bint mark(uint64_t* bits, int64_t first, int64_t count) noexcept nog
     return met != 0
 
 
+cdef inline bint mark_lane(uint64_t[::1] bits, Runs runs, Py_ssize_t lane) noexcept nogil:
+    cdef Walk w
+    cdef bint met = False
+    runs.begin(lane, &w)
+    while next_run(&w):
+        met |= mark(&bits[0], w.at, w.count)
+    return met
+
+
 def mark_all(uint64_t[::1] bits, Runs runs):
     """Mark the elements of an access; tells whether one was marked before."""
     cdef Py_ssize_t lane
-    cdef Walk w
     cdef bint met = False
     with nogil:
         for lane in range(runs.lanes):
-            runs.begin(lane, &w)
-            while next_run(&w):
-                met |= mark(&bits[0], w.at, w.count)
+            met |= mark_lane(bits, runs, lane)
+    return met
+
+
+def mark_lanes(uint64_t[::1] bits, Runs runs, const int64_t[::1] lanes):
+    """Mark the elements of some lanes of an access."""
+    cdef Py_ssize_t k
+    with nogil:
+        for k in range(lanes.shape[0]):
+            mark_lane(bits, runs, lanes[k])
+
+
+def touches(Runs runs, Py_ssize_t lane, int64_t at):
+    """Whether a lane of an access touches the element with that window index."""
+    cdef Walk w
+    cdef bint met = False
+    with nogil:
+        runs.begin(lane, &w)
+        while not met and next_run(&w):
+            met = w.at <= at < w.at + w.count
     return met
 
 

@@ -20,7 +20,8 @@ class Access(NamedTuple):
     what: "load", "store", "atomic_add" ... offsets, mask: as the interpreter has them (see interpreter/values.py). One of
     region (boxes; one for all programs if they load the same) and where (window indices of elements, (P or 1, *shape) flat)
     says which memory it is, the other is None. programs: numbers of the programs, one for each lane. value: the tile that is
-    stored or added as a box, (P or 1, *shape); None for what is loaded.
+    stored or added as a box, (P or 1, *shape); None for what is loaded. vector_cores: which Vector core of its program each
+    lane is, 0 or 1; None for a kernel or a part of one that does not ask.
     """
 
     op: Op
@@ -33,15 +34,29 @@ class Access(NamedTuple):
     programs: np.ndarray
     site: Site
     value: np.ndarray | None = None
+    vector_cores: np.ndarray | None = None
+
+    @property
+    def bare(self) -> Access:
+        """What to keep of it: without what is large."""
+        return self._replace(offsets=None, mask=None, value=None)
+
+    @property
+    def size(self) -> int:
+        """What keeping it takes: its lanes, or its single elements."""
+        return len(self.programs) if self.where is None else len(self.where.at)
 
     def of_lane(self, lane: int) -> Access:
         """What one of the lanes does."""
-        number = self.programs[lane : lane + 1]
+        only = slice(lane, lane + 1)
+        cores = None if self.vector_cores is None else self.vector_cores[only]
+        a = self._replace(programs=self.programs[only], vector_cores=cores)
         if self.region is not None:
-            one = self.region.of_program(lane) if self.region.programs > 1 else self.region
-            return self._replace(region=one, programs=number)
+            return a._replace(
+                region=self.region.of_program(lane) if self.region.programs > 1 else self.region
+            )
         assert self.where is not None
-        return self._replace(where=self.where.of_program(lane), programs=number)
+        return a._replace(where=self.where.of_program(lane))
 
     @property
     def runs(self) -> Runs:

@@ -8,7 +8,7 @@ What a program did in epoch e is ordered before what another one does if the clo
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,26 @@ def releases(op: Op) -> bool:
     return op.kind == "atomic" and op.attrs["sem"] in ("release", "acq_rel")
 
 
+class Released:
+    """What was released at each address of a place, as rows of clocks; addresses beyond `most` share one row."""
+
+    def __init__(self, most: int = MOST_BYTES // 64) -> None:
+        self.most = max(1, most)
+        self.rows: dict[Hashable, np.ndarray] = {}
+
+    def at(self, place: Hashable, at: Hashable) -> Iterator[np.ndarray]:
+        """What who acquires there learns. at: None for several addresses."""
+        for key in ((place, None, "all"),) if at is None else ((place, at), (place, None)):
+            if key in self.rows:
+                yield self.rows[key]
+
+    def add(self, place: Hashable, at: Hashable, row: np.ndarray) -> None:
+        at = at if (place, at) in self.rows or len(self.rows) < self.most else None
+        for key in ((place, at), (place, None, "all")):
+            known = self.rows.get(key)
+            self.rows[key] = row.copy() if known is None else np.maximum(known, row, out=known)
+
+
 class Clocks:
     """The clocks of the programs of a launch. together: they all run at once, else one after another."""
 
@@ -57,8 +77,7 @@ class Clocks:
         self.epochs = np.zeros(programs, np.int32)
         self.rows = np.zeros((programs if together else 1, programs), np.int32)
         self.running = -1
-        self.released: dict[Hashable, np.ndarray] = {}
-        self.most = max(1, MOST_BYTES // (4 * programs))
+        self.released = Released(MOST_BYTES // (4 * programs))
 
     def now(self, programs: np.ndarray) -> tuple[Any, tuple[np.ndarray, np.ndarray, bool]]:
         """The epochs of programs, and what orders their accesses as `visit_boxes` takes it."""
@@ -79,20 +98,15 @@ class Clocks:
     def acquire(self, program: int, place: Hashable, at: Hashable) -> None:
         """Take over what was released at an address of a tensor. at: None for several addresses."""
         row = self._row(program)
-        for key in ((place, None, "all"),) if at is None else ((place, at), (place, None)):
-            found = self.released.get(key)
-            if found is not None:
-                np.maximum(row, found, out=row)
+        for found in self.released.at(place, at):
+            np.maximum(row, found, out=row)
 
     def release(self, program: int, place: Hashable, at: Hashable) -> None:
         """End an epoch, for those who acquire at that address."""
         row, epoch = self._row(program), self.epochs[program] + 1
         self.epochs[program] = epoch
         row[program] = epoch
-        at = at if (place, at) in self.released or len(self.released) < self.most else None
-        for key in ((place, at), (place, None, "all")):
-            known = self.released.get(key)
-            self.released[key] = row.copy() if known is None else np.maximum(known, row, out=known)
+        self.released.add(place, at, row)
 
     def barrier(self, programs: np.ndarray) -> None:
         """All of them go on when all have come."""

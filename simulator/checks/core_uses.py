@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..ir.passes.split_cores import CORES, Cores
+from collections.abc import Iterator
+
+from ..ir.passes.split_cores import CORES, MEMORY, Cores, SubCores
 from ..ir.pointer_roots import pointer_roots
-from ..ir.program import Op, Program, Value
+from ..ir.program import Op, Program, Region, Value
 
 FLAGS = {"sync_block_set", "sync_block_wait"}
 
@@ -15,17 +17,19 @@ class CoreUses:
     def __init__(self, program: Program) -> None:
         self.cores, roots = Cores(program), pointer_roots(program)
         self.core: dict[int, str] = {}
-        self.names: dict[str, set[str]] = {x: set() for x in (*CORES, "written")}
+        self.names: dict[str, set[str]] = {x: set() for x in (*CORES, "written", "read")}
         self.crossing: dict[int, int] = {}  # operation -> who sends
         for op in program.walk():
             core = self.cores.of(op)
             if core:
                 self._cross(op, core)
-            if core and op.kind in ("load", "store", "atomic"):
-                self.core[op.id] = core
+            if op.kind in MEMORY:
                 names = roots.get(op.operand(0).id) or {""}
-                self.names[core] |= names
+                self.names["read"] |= names if op.kind != "store" else set()
                 self.names["written"] |= names if op.kind != "load" else set()
+                if core:
+                    self.core[op.id] = core
+                    self.names[core] |= names
 
     def sender(self, op: Op, part: str) -> int:
         """Who made the tile that an operation uses; part: as of `Watcher.synced`."""
@@ -42,6 +46,27 @@ class CoreUses:
             return "cube"
         op = self.cores.made.get(v.id)
         return "" if op is None else self.cores.of(op)
+
+
+class _Differing(SubCores):
+    """What may differ between the Vector cores of a program: also the old values of atomics."""
+
+    def touches(self, op: Op) -> bool:
+        return op.kind == "atomic" or super().touches(op)
+
+    def alike(self, region: Region) -> Iterator[int]:
+        """Loads of the same places and stores of the same values to the same places (by id), which both make."""
+        for op in region.ops:
+            if op.kind in ("load", "store") and not self.touches(op):
+                yield op.id
+            if not self._steers(op):
+                for inner in op.regions:
+                    yield from self.alike(inner)
+
+
+def made_alike(program: Program) -> frozenset[int]:
+    """Loads and stores (by id) that both Vector cores of a program make alike."""
+    return frozenset(_Differing(program).alike(program.body))
 
 
 def core_uses(program: Program) -> CoreUses:

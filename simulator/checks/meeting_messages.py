@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..interpreter.faults import place
 from ..ir.program import Op
-from ..messages import Message, fault
+from ..messages import Message, fault, note
 from .access import Access
+from .core_clocks import SEATS
 from .memory_map import Meeting
 
 WAYS_OUT = {
@@ -17,6 +18,9 @@ WAYS_OUT = {
     "relaxed": "store before the atomic that tells the other program of it, and load after its own one, both of "
     "sem='acq_rel': a relaxed one orders nothing else, 'acquire' and 'release' one side",
 }
+
+PIPES = "; a flag orders what its two pipes do: MTE2 loads, FIX of a Cube and MTE3 of a Vector core store"
+SUB_BARRIER = 'sync_block_all("all_sub_vector", ...)'
 
 
 def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> Message:
@@ -39,6 +43,72 @@ def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> 
             f"which comes first: on the device {_then(one, two)}"
         )
     return fault(f"{text}; {_way_out(one, two, way)}", place(one), (p, q))
+
+
+def cores_unordered(a: Access, met: Meeting, other: Op, cores: tuple[str, str], how: str) -> Message:
+    """The message about the two kinds of cores of a program. cores: names of that of `a` and of the other one.
+
+    how: "compiler" where it orders them; "" where no flag passed, "flags" where some did, but set before; "earlier" where
+    what is loaded was stored before, and stored again.
+    """
+    program = met.agent // (2 * SEATS)
+    what = (
+        f"the {cores[1]} core {_does(other)} element {met.element} of {a.tensor.name!r} (line {other.loc.line}) and the "
+        f"{cores[0]} core {_does(a.op)} it (line {a.op.loc.line}), in program {program}"
+    )
+    if how == "compiler":
+        text = f"{what}: they are ordered by flags that the compiler adds, unless disable_auto_inject_block_sync is set"
+        return note(text, place(a.op), (program,))
+    sides = (other, cores[1]), (a.op, cores[0])
+    overwritten = how == "earlier" and "load" in (a.op.kind, other.kind)
+    then = _overwritten(*sides) if overwritten else _too_soon(*sides, how)
+    return fault(f"{what}, without a flag between them: {then}{PIPES}", place(a.op), (program,))
+
+
+def _overwritten(*sides: tuple[Op, str]) -> str:
+    """What to do about a slot that is used again."""
+    (read, reader), (stored, writer) = sorted(sides, key=lambda side: side[0].kind != "load")
+    return (
+        "what was stored there before is overwritten while it is still to be read, as on the device the store need not wait "
+        f"for the load; let the {writer} core sync_block_wait for a flag back from the {reader} core before it stores there "
+        f"again at line {stored.loc.line}, and the {reader} core sync_block_set it behind line {read.loc.line}"
+    )
+
+
+def _too_soon(one: tuple[Op, str], two: tuple[Op, str], how: str) -> str:
+    """What to do about the first of two accesses; a load of what is stored above it in the source has come too early."""
+    if one[0].kind == "load" and two[0].kind == "store" and two[0].id < one[0].id:
+        one, two, how = two, one, ""
+    (first, there), (second, here) = one, two
+    text = "on the device the second need not wait for the first; "
+    if how != "flags":
+        return text + (
+            f"let the {there} core sync_block_set behind line {first.loc.line} and the {here} core sync_block_wait before "
+            f"line {second.loc.line}"
+        )
+    return text + (
+        f"the flags that the {here} core has waited for were set before line {first.loc.line}, by a pipe that does not "
+        f"do it, or block another pipe than that of line {second.loc.line}; wait for one that is set behind it, by an event "
+        f"of its own, or let the {there} core wait before it for a flag back from the {here} core"
+    )
+
+
+def vector_cores_unordered(a: Access, met: Meeting, other: Op) -> Message:
+    """The message about the two Vector cores of a program."""
+    assert a.vector_cores is not None
+    here, program = int(a.vector_cores[met.lane]), met.agent // (2 * SEATS)
+    (p, one), (q, two) = sorted(((here, a.op), (1 - here, other)), key=lambda side: side[0])
+    element = f"element {met.element} of {a.tensor.name!r}"
+    if one.kind == two.kind == "store":
+        what = f"vector cores {p} and {q} both store to {element}"
+    else:
+        what = f"vector core {p} {_does(one)} {element} and vector core {q} {_does(two)} it"
+    return fault(
+        f"{what} ({_lines(one, two)}), in program {program}, without a barrier between them: on the device "
+        f"{_then(one, two)}; give each of them elements of its own by sub_vec_id, or put {SUB_BARRIER} between the two",
+        place(a.op),
+        (program,),
+    )
 
 
 def _shared(name: str, names: set[str]) -> str:

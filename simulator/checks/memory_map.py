@@ -9,6 +9,7 @@ import numpy as np
 
 from ..interpreter.tensors import Tensor
 from ._element_map import visit
+from ._races import mark_lanes
 from .access import Access
 from .memory.areas import Area, Areas
 
@@ -86,3 +87,34 @@ def _refined(area: Area[list[np.ndarray]], tensor: Tensor) -> tuple[int, int]:
         for x, size in zip(area.map, _ENTRIES, strict=True)
     ]
     return (tensor.address - area.low) // area.unit, tensor.dtype.itemsize // area.unit
+
+
+class MarksOfTwo:
+    """Of each element a bit for the loads and one for the stores of each of two Vector cores, in any programs."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[int, Tensor | None] = {}  # by area; None if there are several
+        self.bits: dict[int, np.ndarray] = {}  # by area: core, whether it stores, words
+
+    def add(self, a: Access, area: Area[Any]) -> None:
+        first = self.tensors.setdefault(id(area), a.tensor)
+        if first is not a.tensor:
+            self.tensors[id(area)] = None
+            return
+        bits = self.bits.get(id(area))
+        if bits is None:
+            bits = self.bits[id(area)] = np.zeros((2, 2, (a.tensor.elements >> 6) + 1), np.uint64)
+        assert a.vector_cores is not None
+        for core in range(2):
+            lanes = np.flatnonzero(a.vector_cores == core)
+            if len(lanes):
+                mark_lanes(bits[core, int(a.what != "load")], a.runs, lanes)
+
+    def met(self) -> set[int]:
+        """Areas (by id) in which one of them may have been where the other one stored."""
+        return {area for area, tensor in self.tensors.items() if tensor is None or _meet(*self.bits[area])}
+
+
+def _meet(one: np.ndarray, other: np.ndarray) -> bool:
+    (loads, stores), (other_loads, other_stores) = one, other
+    return bool((stores & (other_stores | other_loads)).any() or (other_stores & loads).any())

@@ -50,12 +50,12 @@ class ProgramRaces(Watcher):
         self.program = program
         self.programs = programs
         self.meet = meet
-        self.barrier = "sync_block_all" in program.split_builtins and any(
-            op.name == "all" and op.attrs["mode"] != "all_sub_vector" for op in program.of_kind("sync")
-        )
+        modes = {op.attrs["mode"] for op in program.of_kind("sync") if op.name == "all"}
+        self.stops = bool(modes)  # then all programs run at once
+        self.barrier = bool(modes - {"all_sub_vector"})
         self.mode = "off" if programs == 1 else "new"
         self.memory = MemoryMap()
-        self.marks = _Marks()
+        self.marks = Marks()
         self.clocks: Clocks | None = None
         self.by_core = has_core_barrier(program)
         self.plans: dict[tuple[int, int], _Plan] = {}
@@ -64,12 +64,8 @@ class ProgramRaces(Watcher):
         self.told: dict[tuple[Any, ...], Message] = {}
 
     @functools.cached_property
-    def shared(self) -> _Shared:
-        known = self.program.for_checks
-        if "programs" not in known:
-            known["programs"] = _Shared(self.program)
-        shared: _Shared = known["programs"]
-        return shared
+    def shared(self) -> Shared:
+        return shared_by_programs(self.program)
 
     def tensors(self, given: list[Tensor]) -> None:
         self.memory.add(given)
@@ -93,10 +89,10 @@ class ProgramRaces(Watcher):
 
     def _begin(self, alone: bool) -> None:
         """Look at everything where programs run one after another, or stop for each other."""
-        self.mode = "all" if self.barrier or (alone and self.meet()) else "marks"
+        self.mode = "all" if self.barrier or ((alone or self.stops) and self.meet()) else "marks"
         if self.mode == "marks" or not (self.barrier or self.shared.names):
             return
-        most = order.MOST_AT_ONCE if self.barrier else order.MOST_PROGRAMS
+        most = order.MOST_AT_ONCE if self.stops else order.MOST_PROGRAMS
         if self.programs > most:
             self.mode = "off"
             self.told[()] = note(
@@ -107,7 +103,7 @@ class ProgramRaces(Watcher):
         if self.by_core:
             self.clocks = CoreBarrierClocks(self.program, self.programs)
         else:
-            self.clocks = Clocks(self.programs, self.barrier)
+            self.clocks = Clocks(self.programs, self.stops)
 
     @property
     def crossing(self) -> frozenset[int]:
@@ -185,7 +181,7 @@ class ProgramRaces(Watcher):
     def _visit_noted(self, notes: list[Access]) -> None:
         for a in notes:
             self._visit(a, STORE)
-        self.marks = _Marks()
+        self.marks = Marks()
 
     def _tell(self, a: Access, met: Meeting) -> None:
         other = self.operations[met.operation]
@@ -207,7 +203,7 @@ class _Plan(NamedTuple):
     hands_on: bool
 
 
-class _Shared:
+class Shared:
     """What the source says of the tensors that programs may meet in, by argument.
 
     names: in which atomics or waiting loads tell one program of others.
@@ -228,7 +224,16 @@ class _Shared:
         return {name for op in ops for name in self.roots.get(op.operand(0).id) or ("",)}
 
 
-class _Marks:
+def shared_by_programs(program: Program) -> Shared:
+    """Of a program, found once."""
+    known = program.for_checks
+    if "programs" not in known:
+        known["programs"] = Shared(program)
+    shared: Shared = known["programs"]
+    return shared
+
+
+class Marks:
     """Stores that are noted, and one bit for each element that was stored to."""
 
     def __init__(self) -> None:
@@ -243,10 +248,8 @@ class _Marks:
         area = id(memory.area(a.tensor))
         if self.first.setdefault(area, a.tensor) is not a.tensor or self._again(a):
             self.twice.add(area)
-        self.notes.append(
-            a._replace(offsets=None, mask=None, value=None)
-        )  # large, and not asked for any more
-        self.count += len(a.programs) if a.where is None else len(a.where.at)
+        self.notes.append(a.bare)  # large, and not asked for any more
+        self.count += a.size
         return self.count > MOST_PLACES or len(self.notes) > MOST_NOTES
 
     def _again(self, a: Access) -> bool:

@@ -32,7 +32,7 @@ def watchers_of(
 
     programs = math.prod(grid)
     found: list[Watcher] = [ProgramRaces(program, programs, meet), MaskedLanes()]
-    if asked.split and any(op.kind in ("dot", "sync") for op in program.walk()):
+    if asked.split and any(op.kind in ("dot", "sync", "sub_vec_id") for op in program.walk()):
         found.append(CoreRaces(program, programs))
     if asked.poison:
         found.append(UndefinedElements(program, silent=not asked.check))

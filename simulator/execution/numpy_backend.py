@@ -354,7 +354,7 @@ class NumpyBackend(Backend):
     ) -> None:
         """Show an access to the watchers: every access of a launch passes here."""
         interpreter = self.interpreter
-        rest = region, where, interpreter.programs, interpreter.site(op), value
+        rest = region, where, interpreter.programs, interpreter.site(op), value, interpreter.vector_cores
         access = Access(op, what, pointer.tensor, pointer.offsets, mask, *rest)
         if self.known is not interpreter.known:
             self.known = interpreter.known

@@ -112,6 +112,11 @@ class InterpreterState(ABC):
         """Numbers of the programs that run, one for each lane (see `run.lanes`)."""
         return self.active if self.subs == 1 else self.active % self.total
 
+    @property
+    def vector_cores(self) -> np.ndarray | None:
+        """Which Vector core of its program each lane is, where a kernel asks for it."""
+        return None if self.subs == 1 else self.active // self.total
+
     def site(self, op: Op) -> Site:
         """Where an operation stands, for errors."""
         return Site(op.loc, self.grid, partial(self.overflows.behind, op) if self.overflows.worst else None)

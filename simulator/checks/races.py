@@ -123,6 +123,10 @@ class ProgramRaces(Watcher):
         elif self.clocks is not None and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
             self.clocks.barrier(np.unique(programs))
 
+    def gives_way(self, programs: np.ndarray) -> None:
+        if self.clocks is not None:
+            self.clocks.keep(programs)
+
     def found(self) -> tuple[Message, ...]:
         if self.mode == "marks" and self.marks.twice:
             self._visit_noted(self.marks.suspect(self.memory))

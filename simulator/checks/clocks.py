@@ -53,6 +53,11 @@ def acquires(op: Op, waits: frozenset[int]) -> bool:
     return op.id in waits or (used and op.attrs["sem"] in ("acquire", "acq_rel"))
 
 
+def polls(op: Op) -> bool:
+    """Whether a load that waits may be answered with what was read before."""
+    return op.kind == "load" and not (op.attrs.get("volatile") or op.attrs.get("cache") == ".cv")
+
+
 def releases(op: Op) -> bool:
     """Whether what an atomic writes tells others how far its program is."""
     return op.kind == "atomic" and op.attrs["sem"] in ("release", "acq_rel")
@@ -60,6 +65,8 @@ def releases(op: Op) -> bool:
 
 class Clocks:
     """The clocks of the programs of a launch. together: they all run at once, else one after another."""
+
+    each = 1  # clocks of a program
 
     def __init__(self, programs: int, together: bool) -> None:
         self.together = together
@@ -100,6 +107,11 @@ class Clocks:
             found = self.released.get(key)
             if found is not None:
                 np.maximum(row, found, out=row)
+
+    def heard(self, program: int, place: Hashable, at: Hashable) -> bool:
+        """Whether another program has released there."""
+        found = self.released.get((place, at))
+        return found is not None and bool((np.flatnonzero(found) // self.each != program).any())
 
     def release(self, program: int, place: Hashable, at: Hashable) -> None:
         """End an epoch, for those who acquire at that address."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..interpreter.faults import place
 from ..ir.program import Op
-from ..messages import Message, fault
+from ..messages import Message, fault, note
 from .access import Access
 from .memory_map import Meeting
 
@@ -39,6 +39,16 @@ def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> 
             f"which comes first: on the device {_then(one, two)}"
         )
     return fault(f"{text}; {_way_out(one, two, way)}", place(one), (p, q))
+
+
+def polled(a: Access) -> Message:
+    """The message about a plain load that waits for what another program writes."""
+    text = (
+        f"program {int(a.programs[0])} waits with a plain load for what another program writes to {a.tensor.name!r} by an "
+        "atomic: it is read anew here each time, but a compiler may read it once, or a cache answer; wait with "
+        "tl.atomic_add(pointer, 0), or with volatile=True"
+    )
+    return note(text, place(a.op), (int(a.programs[0]),))
 
 
 def _shared(name: str, names: set[str]) -> str:

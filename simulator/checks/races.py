@@ -24,7 +24,7 @@ from .access import Access, Watcher
 from .clocks import Clocks
 from .core_barriers import CoreBarrierClocks, has_core_barrier
 from .core_uses import core_uses
-from .meeting_messages import unordered
+from .meeting_messages import polled, unordered
 from .memory_map import (
     ATOMIC,
     MOST_OPERATIONS,
@@ -167,6 +167,8 @@ class ProgramRaces(Watcher):
         where = id(self.memory.area(a.tensor))
         if order.acquires(a.op, self.shared.waits):
             clocks.acquire(program, where, at)
+            if order.polls(a.op) and (a.op.id,) not in self.told and clocks.heard(program, where, at):
+                self.told[a.op.id,] = polled(a)
         self._visit(a, kind)
         if order.releases(a.op):
             clocks.release(program, where, at)

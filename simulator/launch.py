@@ -220,7 +220,15 @@ def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> t
         seed=call.device.atomic_seed,
         progress=progress,
         checks=checks_of(call.device),
+        cores=lambda: programs_at_once(call),
     )
+
+
+def programs_at_once(call: Call) -> int:
+    """How many programs the product runs at once."""
+    from .timing.estimate import make_plan
+
+    return make_plan(call).wiring.machine.cores
 
 
 def prepare(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:

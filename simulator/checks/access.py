@@ -111,6 +111,9 @@ class Watcher:
         part: "cube" or "vector" if the parts of the two cores are interpreted side by side, else "".
         """
 
+    def gives_way(self, programs: np.ndarray) -> None:
+        """Programs wait for what others write, and go on later."""
+
     def found(self) -> tuple[Message, ...]:
         """What is to be said of the launch, once it is over."""
         return ()

@@ -26,11 +26,20 @@ UNORDERED = NO_BASE, _NO_CLOCK, False
 
 
 def waiting_loads(program: Program) -> frozenset[int]:
-    """Loads (by id) of scalars in a `while`: a program waits with them for what others do."""
+    """Loads (by id) of scalars in a `while`, and those before it that a carried value begins with: with them a program
+    waits for what others do.
+    """
+    made = {r.id: op for op in program.walk() for r in op.results}
+
+    def before(op: Op) -> list[int]:
+        pairs = zip(op.args, op.regions[1].yields, strict=True)
+        both = [(made.get(v.id), made.get(y.id)) for v, y in pairs if v is not None]
+        return [v.id for v, y in both if v and y and v.kind == y.kind == "load" and not v.results[0].shape]
 
     def inside(region: Region, waits: bool) -> list[int]:
         found = [op.id for op in region.ops if waits and op.kind == "load" and not op.results[0].shape]
         for op in region.ops:
+            found += before(op) if op.kind == "while" else []
             for r in op.regions:
                 found += inside(r, op.kind == "while" or (waits and op.kind != "for"))
         return found
@@ -42,6 +51,11 @@ def acquires(op: Op, waits: frozenset[int]) -> bool:
     """Whether what an access reads tells its program how far others are."""
     used = op.kind == "atomic" and bool(op.attrs.get("result_used", True))
     return op.id in waits or (used and op.attrs["sem"] in ("acquire", "acq_rel"))
+
+
+def polls(op: Op) -> bool:
+    """Whether a load that waits may be answered with what was read before."""
+    return op.kind == "load" and not (op.attrs.get("volatile") or op.attrs.get("cache") == ".cv")
 
 
 def releases(op: Op) -> bool:
@@ -72,11 +86,14 @@ class Released:
 class Clocks:
     """The clocks of the programs of a launch. together: they all run at once, else one after another."""
 
+    each = 1  # clocks of a program
+
     def __init__(self, programs: int, together: bool) -> None:
         self.together = together
         self.epochs = np.zeros(programs, np.int32)
         self.rows = np.zeros((programs if together else 1, programs), np.int32)
         self.running = -1
+        self.kept: dict[int, np.ndarray] = {}  # rows of programs that wait while others run
         self.released = Released(MOST_BYTES // (4 * programs))
 
     def now(self, programs: np.ndarray) -> tuple[Any, tuple[np.ndarray, np.ndarray, bool]]:
@@ -92,14 +109,26 @@ class Clocks:
             return np.asarray(self.rows[program])
         if program != self.running:
             self.running = program
-            self.rows[:] = 0
+            self.rows[:] = self.kept.pop(program, 0)
         return np.asarray(self.rows[0])
+
+    def keep(self, programs: np.ndarray) -> None:
+        """They go on later, and others meanwhile."""
+        if not self.together:
+            for p in np.unique(programs).tolist():
+                self.kept[p] = self._row(p).copy()
+            self.running = -1
 
     def acquire(self, program: int, place: Hashable, at: Hashable) -> None:
         """Take over what was released at an address of a tensor. at: None for several addresses."""
         row = self._row(program)
         for found in self.released.at(place, at):
             np.maximum(row, found, out=row)
+
+    def heard(self, program: int, place: Hashable, at: Hashable) -> bool:
+        """Whether another program has released there."""
+        found = self.released.rows.get((place, at))
+        return found is not None and bool((np.flatnonzero(found) // self.each != program).any())
 
     def release(self, program: int, place: Hashable, at: Hashable) -> None:
         """End an epoch, for those who acquire at that address."""

@@ -30,6 +30,8 @@ def has_core_barrier(program: Program) -> bool:
 class CoreBarrierClocks(Clocks):
     """Clocks of agents: 2 * program + core. Accesses of one program are taken as ordered: see `cores.py` for those."""
 
+    each = 2
+
     def __init__(self, program: Program, programs: int) -> None:
         super().__init__(2 * programs, together=True)
         self.uses: CoreUses = core_uses(program)

@@ -111,6 +111,16 @@ def vector_cores_unordered(a: Access, met: Meeting, other: Op) -> Message:
     )
 
 
+def polled(a: Access) -> Message:
+    """The message about a plain load that waits for what another program writes."""
+    text = (
+        f"program {int(a.programs[0])} waits with a plain load for what another program writes to {a.tensor.name!r} by an "
+        "atomic: it is read anew here each time, but a compiler may read it once, or a cache answer; wait with "
+        "tl.atomic_add(pointer, 0), or with volatile=True"
+    )
+    return note(text, place(a.op), (int(a.programs[0]),))
+
+
 def _shared(name: str, names: set[str]) -> str:
     others = " and ".join(repr(x) for x in sorted(names - {name}))
     return f" (which shares memory with {others})" if others else ""

@@ -24,7 +24,7 @@ from .access import Access, Watcher
 from .clocks import Clocks
 from .core_barriers import CoreBarrierClocks, has_core_barrier
 from .core_uses import core_uses
-from .meeting_messages import unordered
+from .meeting_messages import polled, unordered
 from .memory_map import (
     ATOMIC,
     MOST_OPERATIONS,
@@ -119,6 +119,10 @@ class ProgramRaces(Watcher):
         elif self.clocks is not None and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
             self.clocks.barrier(np.unique(programs))
 
+    def gives_way(self, programs: np.ndarray) -> None:
+        if self.clocks is not None:
+            self.clocks.keep(programs)
+
     def found(self) -> tuple[Message, ...]:
         if self.mode == "marks" and self.marks.twice:
             self._visit_noted(self.marks.suspect(self.memory))
@@ -159,6 +163,8 @@ class ProgramRaces(Watcher):
         where = id(self.memory.area(a.tensor))
         if order.acquires(a.op, self.shared.waits):
             clocks.acquire(program, where, at)
+            if order.polls(a.op) and (a.op.id,) not in self.told and clocks.heard(program, where, at):
+                self.told[a.op.id,] = polled(a)
         self._visit(a, kind)
         if order.releases(a.op):
             clocks.release(program, where, at)

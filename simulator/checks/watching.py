@@ -12,6 +12,7 @@ from .access import Watcher
 from .asked import Checks
 from .cores import CoreRaces
 from .lanes import StoreLanes
+from .locks.lock_order import lock_order
 from .masked import MaskedLanes
 from .races import ProgramRaces
 from .undefined.watch import UndefinedElements
@@ -31,7 +32,8 @@ def watchers_of(
         return chunk_size(program) > 1 or must_run_one_by_one(program, grid, arguments)
 
     programs = math.prod(grid)
-    found: list[Watcher] = [ProgramRaces(program, programs, meet), MaskedLanes()]
+    races = ProgramRaces(program, programs, meet)
+    found: list[Watcher] = [races, MaskedLanes(), *lock_order(program, programs, lambda: races.shared.waits)]
     if asked.split and any(op.kind in ("dot", "sync", "sub_vec_id") for op in program.walk()):
         found.append(CoreRaces(program, programs))
     if asked.poison:

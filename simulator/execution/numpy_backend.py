@@ -98,6 +98,10 @@ class NumpyBackend(Backend):
         for watcher in self.watchers:
             watcher.synced(op, event, self.interpreter.programs, self.interpreter.core)
 
+    def gives_way(self) -> None:
+        for watcher in self.watchers:
+            watcher.gives_way(self.interpreter.programs)
+
     def received(self, op: Op) -> None:
         for watcher in self.watchers:
             watcher.handed_over(op, self.interpreter.programs, self.interpreter.core)

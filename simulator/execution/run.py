@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..checks.asked import NONE_ASKED, Checks
 from ..checks.undefined.watch import instrument
 from ..checks.watching import watchers_of
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, program_order
-from ..interpreter.two_cores.coscheduling import Interpreters
+from ..interpreter.two_cores.coscheduling import Interpreters, ProgramRuns
+from ..interpreter.two_cores.turns import Turns
 from ..ir.program import Program
 from ..messages import Message
 from ..units.vector import Numerics
 from .numpy_backend import NumpyBackend
+
+MOST_AT_ONCE = 64  # programs, where no product is given
 
 
 def run_values(
@@ -32,12 +37,14 @@ def run_values(
     waiting: frozenset[int] = frozenset(),
     progress: Callable[[int, int], None] | None = None,
     checks: Checks = NONE_ASKED,
+    cores: Callable[[], int] = lambda: MOST_AT_ONCE,
 ) -> tuple[Message, ...]:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings as messages.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` interprets the parts of
     the Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`: see
-    `NumpyBackend`. `checks`: those that are asked for.
+    `NumpyBackend`. `checks`: those that are asked for. `cores`: how many programs the product
+    runs at once.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
@@ -49,10 +56,13 @@ def run_values(
         backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting, checks, watchers)
         return Interpreter(instrument(part, watchers), grid, backend, step_limit)
 
-    interpreters = Interpreters(program, apart, interpreter)
-    order = program_order(program, total, seed)
-    for first in range(0, total, size):
-        interpreters.run(order[first : first + size], values)
+    def run(one: Interpreters[Interpreter], numbers: np.ndarray, turns: Turns) -> None:
+        one.run(numbers, values, turns)
         if progress is not None:
-            progress(min(first + size, total), total)
-    return interpreters.found()
+            progress(total - turns.left(), total)
+
+    order = program_order(program, total, seed)
+    chunks = (order[first : first + size] for first in range(0, total, size))
+    programs = ProgramRuns(chunks, cores, lambda: Interpreters(program, apart, interpreter), run)
+    programs.run()
+    return programs.found()

@@ -42,6 +42,9 @@ class Backend(ABC):
     def synced(self, op: Op, event: Any) -> None:
         """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
+    def gives_way(self) -> None:
+        """The programs wait for what others write, which go on meanwhile."""
+
     def received(self, op: Op) -> None:
         """A tile of the other core has come."""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from ..ir.program import Op, Region
 from .faults import place
 from .merging import merge
 from .state import DataDependentError, Frame, InterpreterState
-from .two_cores.spin import Spin, is_due
+from .two_cores.endless import EndlessLoop
+from .two_cores.spin import Waits
 from .values import Opaque, take
 
 
@@ -150,10 +152,11 @@ class Flow(InterpreterState):
         finished: list[tuple[np.ndarray, list[Any]]] = []
         all_active = self.active
         iteration = 0
+        waits = Waits(self, op)
         while len(index):
             self.step(op)
             self.iteration_begins(op, iteration)
-            spin = Spin(self, op, carried, len(index)) if is_due(iteration) else None
+            spin = waits.look(iteration, carried, len(index))
             iteration += 1
             self.active = all_active[index]
             inner = frame if len(index) == count else Frame(frame, index)
@@ -170,19 +173,19 @@ class Flow(InterpreterState):
                 self.active = all_active[index]
                 inner = Frame(frame, index)
             carried, _ = self.while_part(op, 1, inner, carried)
-            if spin is not None and spin.stands(carried, len(index)):
-                self._check_spin(op, inner, carried, spin)
+            if spin is not None and not waits.go_on(spin, carried, len(index)):
+                raise EndlessLoop(self, op, spin.condition).error(
+                    partial(self._once_more, op, inner, carried)
+                )
             self.iteration_ends(op)
         self.active = all_active
         self.loop_done(op)
         for k, r in enumerate(op.results):
             frame.values[r.id] = merge([(i, xs[k]) for i, xs in finished], count)
 
-    def _check_spin(self, op: Op, frame: Frame, carried: list[Any], spin: Spin) -> None:
-        """Nothing changes any more, unless the part of the other core can go on: `RunError` for a hang."""
-        if self.exchange is not None and self.exchange.others_go_on(self.core, op):
-            return
-        raise spin.error(lambda: [self.while_part(op, which, frame, carried) for which in (0, 1)])
+    def _once_more(self, op: Op, frame: Frame, carried: list[Any]) -> None:
+        for which in (0, 1):
+            self.while_part(op, which, frame, carried)
 
     def while_part(self, op: Op, which: int, frame: Frame, carried: list[Any]) -> tuple[list[Any], Frame]:
         region = op.regions[which]

@@ -111,7 +111,7 @@ class Interpreter(Indexing, Slicing, Flow):
         assert self.exchange is not None
         for v in op.args:
             assert v is not None
-            self.exchange.send(self.core, op, v.id, (frame.get(v), len(self.active)))
+            self.exchange.send(v.id, (frame.get(v), len(self.active)))
 
     def op_receive(self, op: Op, frame: Frame) -> None:
         assert self.exchange is not None
@@ -150,6 +150,9 @@ class Interpreter(Indexing, Slicing, Flow):
 
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         return self.backend.atomic(op, pointer, value, mask, expected)
+
+    def gives_way(self) -> None:
+        self.backend.gives_way()
 
     def synced(self, op: Op, event: Any) -> None:
         self.backend.synced(op, event)

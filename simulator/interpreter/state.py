@@ -21,8 +21,9 @@ from .faults import Site
 from .flat_pointers import Known
 from .kernel_faults.overflow import IndexOverflows
 from .kernel_faults.zero_divisors import ZeroDivisors
+from .two_cores.condition import Condition
 from .two_cores.exchange import Exchange
-from .two_cores.spin import Condition
+from .two_cores.turns import Turns
 from .values import Affine, Box, Pointers, take
 
 DEFAULT_STEP_LIMIT = 1_000_000
@@ -79,6 +80,7 @@ class InterpreterState(ABC):
         self.conditions: dict[int, Condition] = {}  # of each `while` (by id) that was looked at
         self.exchange: Exchange | None = None  # with the interpreter of the other core's part
         self.core = ""  # whose part it is, if the parts run apart
+        self.turns: Turns | None = None  # with the other programs and parts of a launch that computes values
         self.active = np.empty(0, np.int64)
         self.known = Known(())
         self.steps_left = step_limit
@@ -164,6 +166,9 @@ class InterpreterState(ABC):
     @abstractmethod
     def dense(self, op: Op, args: list[Any]) -> Any:
         """Result of an operation on elements."""
+
+    def gives_way(self) -> None:
+        """The programs wait for what others write, which go on meanwhile."""
 
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""

@@ -41,8 +41,8 @@ def load(
     boundary_check: axes of a block pointer along which elements outside of its shape are not read but padded, with
     `padding_option` "zero" or "nan" ("": as without `other`). care_padding: False leaves masked-out elements without
     `other` random on the device; here it only changes what check=True tells of them.
-    cache_modifier: ".cv" reads past L2, for what is read once; others, eviction_policy and volatile are accepted, without
-    effect in the model.
+    cache_modifier: ".cv" reads past L2, for what is read once; others and eviction_policy are accepted, without effect in
+    the model. volatile: whether memory is read each time, as a flag of another program must be; here it always is.
     Reading outside of the tensor is an `OutOfBoundsError` with tensor, index, program and line.
     """
     if isinstance(pointer, Block):
@@ -55,7 +55,7 @@ def load(
         raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
     past_l2 = ".cv" if unwrap(cache_modifier) == ".cv" else ""
     padding = None if unwrap(care_padding) else "random"
-    return b.load(pointer, mask, None if mask is True else other, past_l2, padding)
+    return b.load(pointer, mask, None if mask is True else other, past_l2, padding, bool(unwrap(volatile)))
 
 
 @builtin

@@ -15,7 +15,6 @@ import numpy as np
 from ..call import Call, describe_argument
 from ..device import TRITON_ASCEND
 from ..errors import AscendtileError, BufferOverflowError
-from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.kernel_faults.outside import OutsideAccesses
 from ..interpreter.lanes import program_order
@@ -42,7 +41,7 @@ from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
 from .lowering.l0_buffers import check_products, l0_buffer
 from .lowering.loops import LoopLowering
-from .lowering.lowering import Lowered, Lowering
+from .lowering.lowering import Lowering, lowered_programs
 from .lowering.shared_iterations import shares_iterations
 from .lowering.warnings import buffer_messages, grid_messages, padded_products, padded_rows
 from .placement.allocate import Placement
@@ -94,13 +93,15 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     kind = LoopLowering if all_at_once else Lowering
     device = call.device
     outside = OutsideAccesses(device.values) if device.out_of_bounds == "warn" else None
-    lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(outside), limit))
     size = 1 if order is not None and not order.even else total
     with closing(_cache(call)) as touch:
         if size < total:
             touch.guess()
-        groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-        found = LoweredLaunch(plan, groups, touch, lowered.found())
+        groups, found_then = lowered_programs(
+            call, plan, touch, apart, [numbers[k : k + size] for k in range(0, total, size)],
+            lambda part: kind(part, call.grid, AddressBackend(outside), limit),
+        )  # fmt: skip
+        found = LoweredLaunch(plan, groups, touch, found_then)
         left = _left(call, _told(call, found), touch, leaves)
     if sum(_size(g.trace) for g in groups) <= MOST_KEPT:
         recent.keep(key, found)
@@ -123,18 +124,17 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend], leave
     how = scheduling(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
     size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
-    groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    lowered = Lowered(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
     with closing(_cache(call)) as touch:
         if size < total:
             touch.guess()
-        for first in range(0, total, size):
-            numbers = order[first : first + size]
-            groups.append(_lower(lowered, call, plan, numbers, touch))
+        groups, found = lowered_programs(
+            call, plan, touch, how.apart, [order[k : k + size] for k in range(0, total, size)],
+            lambda part: Lowering(part, call.grid, values(part), limit),
+        )  # fmt: skip
         out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
-        out = but(out, warnings=(*out.warnings, *lowered.found()))
+        out = but(out, warnings=(*out.warnings, *found))
         return _left(call, out, touch, leaves)
 
 
@@ -183,13 +183,6 @@ def _on(product: Product, plan: LoweringPlan) -> LoweringPlan:
     found.product = product
     found.wiring = _wired(product, plan.program, plan.spaces, plan.placement, plan.shares_iterations)
     return found
-
-
-def _lower(
-    lowered: Lowered, call: Call, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch
-) -> ProgramGroup:
-    builder = lowered.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
-    return ProgramGroup(trace=builder.trace(plan.slots, plan.flag_slots), programs=numbers)
 
 
 def _cache(call: Call) -> FirstTouch:

@@ -86,8 +86,8 @@ NOBODY = "and no program of the launch stores to it"
         (counts_while_it_waits, (3,), (), ("element 2 of 'flag', which is 0", NOBODY, "program 0 and 2 others")),
         (waits_for_a_tile, (1,), (4,), ("elements 0 to 3 of 'flag'", NOBODY, "reads it")),
         (stores_too_late, (1,), (), ("element 0 of 'flag', which is 0", "no program is left", "stores to it")),
-        (waits_for_the_next, (3,), (), ("element 1 of 'flag'", "programs are run here one after another", "stores to it")),
-        (locked_twice, (2,), (), ("element 0 of 'lock', which is 1", "programs that are not that far")),
+        (waits_for_the_next, (3,), (), ("element 1 of 'flag'", "wait, too", "stores to it", "program 1 and 1 other wait")),
+        (locked_twice, (2,), (), ("element 0 of 'lock', which is 1", "wait, too", "program 1 waits here")),
         (goes_nowhere, (1,), (3,), ("Let the loop change it",)),
     ],
 )  # fmt: skip
@@ -100,21 +100,6 @@ def test_a_wait_for_what_cannot_change_names_line_element_and_reason(kernel, gri
     assert caret.strip() == "^"
     for text in words:
         assert text in message
-
-
-@sim.jit
-def passes_a_barrier_to_the_next(flag, out, n):
-    p = tl.program_id(0)
-    tl.store(flag + p, p + 1)
-    al.sync_block_all("all_vector", 0)
-    tl.store(out + p, tl.load(flag + (p + 1) % n))
-
-
-def test_what_a_wait_for_the_next_program_is_told_to_take_instead_does_it():
-    assert "al.sync_block_all" in hang(waits_for_the_next, (3,), zeros(8), zeros(8))
-    out = zeros(8)
-    passes_a_barrier_to_the_next[(3,)](zeros(8), out, 3)
-    assert out[:3].tolist() == [2, 3, 1]
 
 
 def test_a_hang_is_found_with_time_too_and_where_control_flow_needs_values():

@@ -79,10 +79,10 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     runs: list[int] = []
     real = Interpreters.run
 
-    def run_parts(self: Interpreters, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+    def run_parts(self: Interpreters, numbers: np.ndarray, *rest: Any) -> None:
         if WHOLE not in self.of:
             runs.append(len(numbers))
-        real(self, numbers, arguments)
+        real(self, numbers, *rest)
 
     monkeypatch.setattr(Interpreters, "run", run_parts)
     schedules = launch.scheduling

@@ -443,6 +443,7 @@ class Builder:
         other: Operand | None,
         cache: str = "",
         padding: str | None = None,
+        volatile: bool = False,
     ) -> Value:
         """padding: of a block ("zero", ""), or "random": what is masked out holds without `other`; None: Triton's rule."""
         element = pointee(pointer, "load")
@@ -454,6 +455,7 @@ class Builder:
             raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
         o = None if other is None else self.broadcast_to(self.cast(other, element), pointer.shape)
         hints: dict[str, Any] = {"cache": cache} if cache else {}
+        hints |= {"volatile": True} if volatile else {}
         if padding is not None and m is not None and o is None:
             hints["padding"] = padding
         return self.emit_one("load", (pointer, m, o), element, pointer.shape, **hints)

@@ -5,20 +5,25 @@ What a part of the core does, a part of lowering knows; `Lowering` says which on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...call import Call
+from ...interpreter.arguments import runtime_arguments
 from ...interpreter.faults import place
 from ...interpreter.lanes import lanes
 from ...interpreter.state import DataDependentError, Frame
 from ...interpreter.two_cores.coscheduling import WHOLE as WHOLE_PROGRAM
-from ...interpreter.two_cores.coscheduling import Interpreters
+from ...interpreter.two_cores.coscheduling import Interpreters, ProgramRuns
+from ...interpreter.two_cores.turns import Turns
 from ...interpreter.values import Opaque, Pointers
 from ...ir.passes.split_cores import CUBE, VECTOR
-from ...ir.program import Op, Region, Value
-from ...messages import NOTE
+from ...ir.program import Op, Program, Region, Value
+from ...messages import NOTE, Message
 from ..costs.l2_cache import FirstTouch
+from ..engine.trace import ProgramGroup
 from ..placement.accumulator_inits import BT
 from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
 from ..trace.builder import TraceBuilder
@@ -197,19 +202,46 @@ class Lowered(Interpreters[Lowering]):
     """
 
     def lower(
-        self, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
+        self,
+        plan: LoweringPlan,
+        numbers: np.ndarray,
+        touch: FirstTouch,
+        arguments: dict[str, Any],
+        turns: Turns,
     ) -> TraceBuilder:
         """The records of those programs."""
         main = self.of[WHOLE_PROGRAM if WHOLE_PROGRAM in self.of else VECTOR]
         main.prepare(plan, lanes(main.program, main.grid, numbers), touch)
         if main is not self.of.get(WHOLE_PROGRAM):
             _share_records(plan, self.of[CUBE], main, numbers, touch)
-        self.run(numbers, arguments)
+        self.run(numbers, arguments, turns)
         for core, one in self.of.items():
             one.flush(cube=core == CUBE)
         builder = main.recorder.builder
         builder.settle()  # what waits for its accesses may take slots for a second core
         return builder
+
+
+def lowered_programs(
+    call: Call,
+    plan: LoweringPlan,
+    touch: FirstTouch,
+    apart: bool,
+    chunks: list[np.ndarray],
+    make: Callable[[Program], Lowering],
+) -> tuple[list[ProgramGroup], tuple[Message, ...]]:
+    """The records of programs, and what their interpretation showed. chunks: those that are lowered at once."""
+    groups: list[ProgramGroup] = []
+    values = runtime_arguments(call.program, call.arguments)
+
+    def lower(lowered: Lowered, numbers: np.ndarray, turns: Turns) -> None:
+        builder = lowered.lower(plan, numbers, touch, values, turns)
+        groups.append(ProgramGroup(trace=builder.trace(plan.slots, plan.flag_slots), programs=numbers))
+
+    cores = plan.wiring.machine.cores
+    programs = ProgramRuns(chunks, lambda: cores, lambda: Lowered(call.program, apart, make), lower)
+    programs.run()
+    return groups, programs.found()
 
 
 def _share_records(

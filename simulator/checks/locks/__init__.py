@@ -1,0 +1,1 @@
+"""Locks that programs take while they hold others."""

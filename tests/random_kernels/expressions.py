@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from .trees import DIGITS, FLOATS, INTEGERS, NUMPY, TABLE, TOP, Env, Expr, divided, limit, made
+from .trees import DIGITS, FLOATS, INTEGERS, NUMPY, TABLE, TOP, UNSIGNED, Env, Expr, divided, limit, made, whole
 
 
 @dataclass
@@ -49,26 +49,24 @@ class Pen:
     def number(self, dtype: str) -> Any:
         if dtype in FLOATS:
             return self.pick(0.25, 0.5, 1.5, 2.0, -0.75, -3.0)
-        return self.pick(1, 2, 3, 5, 7) if dtype == "uint8" else self.pick(1, 2, 3, 7, -2, -5)
+        return self.pick(1, 2, 3, 5, 7) if dtype in UNSIGNED else self.pick(1, 2, 3, 7, -2, -5)
 
     def castable(self, x: Expr, dtype: str) -> bool:
         """Whether numpy and Triton agree on it: no overflow of a float, no second rounding of an integer."""
-        if x.dtype == "int1" or (dtype in INTEGERS and not x.is_float):
+        if x.dtype == "int1" or dtype in INTEGERS:
             return True
-        if dtype in INTEGERS:
-            return x.most < limit(dtype) and dtype != "uint8"
-        return x.most <= (TOP[dtype] if x.is_float else 2.0 ** (DIGITS[dtype] - 1))
+        return x.most <= (TOP[dtype] if x.is_float or dtype == "float32" else 2.0 ** (DIGITS[dtype] - 1))
 
     def cast(self, x: Expr, dtype: str) -> Expr:
         np_type, value = NUMPY[dtype], x.value
         grain = (x.grain if dtype in FLOATS else 1.0) if x.is_float else 1.0
-        like = replace(x, dtype=dtype)
+        like, cuts = replace(x, dtype=dtype), x.is_float and dtype in INTEGERS
         found = made(
             f"{x.text}.to(tl.{dtype})",
             like,
             x.shape,
-            lambda env: np.asarray(value(env)).astype(np_type),
-            x.most,
+            lambda env: whole(value(env), dtype) if cuts else np.asarray(value(env)).astype(np_type),
+            min(x.most, limit(dtype)),
             grain,
         )
         assert found is not None
@@ -173,7 +171,7 @@ class Pen:
 
     def unary(self, dtype: str, size: int) -> Expr | None:
         x = self.expression(dtype, size - 1)
-        if dtype == "uint8":
+        if dtype in UNSIGNED:
             return None
         text, do = self.pick((f"(-{x.text})", np.negative), (f"tl.abs({x.text})", np.abs))
         return made(text, x, self.shape, lambda env: do(x.value(env)), x.most, x.grain)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from .blocks import Block, Kernel, assigned, indented, together
 from .expressions import Pen
-from .trees import FLOATS, INTEGERS, NUMPY, TABLE, Expr, limit
+from .trees import FLOATS, INTEGERS, NUMPY, TABLE, UNSIGNED, Expr, limit
 
 SMALL = ((16,), (32,), (50,), (64,), (4, 16), (3, 20), (8, 8))
 LARGE = ((1024,), (2000,), (8, 256))
@@ -227,7 +227,7 @@ class Author:
 def numbers(seed: np.random.Generator, dtype: str, size: int) -> np.ndarray:
     if dtype in FLOATS:
         return (seed.integers(-32, 33, size) / 4).astype(NUMPY[dtype])
-    return seed.integers(0 if dtype == "uint8" else -8, 9, size).astype(NUMPY[dtype])
+    return seed.integers(0 if dtype in UNSIGNED else -8, 9, size).astype(NUMPY[dtype])
 
 
 @st.composite

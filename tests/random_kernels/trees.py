@@ -16,7 +16,8 @@ import numpy as np
 
 Env = Mapping[str, Any]
 FLOATS: dict[str, Any] = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
-INTEGERS: dict[str, Any] = {n: np.dtype(n).type for n in ("int8", "int16", "int32", "int64", "uint8")}
+SIGNED, UNSIGNED = ("int8", "int16", "int32", "int64"), ("uint8", "uint16", "uint32", "uint64")
+INTEGERS: dict[str, Any] = {n: np.dtype(n).type for n in SIGNED + UNSIGNED}
 NUMPY = FLOATS | INTEGERS
 DIGITS = {"float32": 24, "float16": 11, "bfloat16": 8}  # of the significand
 TOP = {"float32": 2.0**40, "float16": 2.0**14, "bfloat16": 2.0**40}
@@ -54,11 +55,21 @@ def limit(dtype: str) -> float:
 
 
 def made(text: str, like: Expr, shape: Any, value: Any, most: float, grain: float) -> Expr | None:
-    """None where it could overflow. A float whose values need more digits than there are was rounded: no grain."""
+    """None where it could overflow. A float whose values need more digits than there are was rounded: no grain.
+    An unsigned one may have gone below 0."""
     if like.is_float and most > limit(like.dtype):
         return None
-    found = Expr(text, like.dtype, shape, value, min(most, limit(like.dtype)), grain)
+    most = limit(like.dtype) if like.dtype in UNSIGNED else min(most, limit(like.dtype))
+    found = Expr(text, like.dtype, shape, value, most, grain)
     return found if found.exact else replace(found, grain=0.0)
+
+
+def whole(x: Any, dtype: str) -> Any:
+    """Floats as integers: towards zero, and up to the limits of the type; that is how the device is set, other than numpy."""
+    x, ends = np.trunc(np.asarray(x).astype(np.float64)), np.iinfo(NUMPY[dtype])
+    above, below = x >= float(ends.max), x <= float(ends.min)
+    fits = np.where(above | below, 0.0, x).astype(NUMPY[dtype])
+    return np.where(above, NUMPY[dtype](ends.max), np.where(below, NUMPY[dtype](ends.min), fits))
 
 
 def divided(a: Any, b: Any) -> Any:

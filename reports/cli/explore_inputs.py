@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
-STORE = "explore.sqlite"
+EARLIER = "explore.sqlite"
 
 
 def default_store() -> str | None:
-    """A file in the user's cache folder; None for a user without a home."""
+    """A file in the user's cache folder, one for each version of stores: releases do not meet in it. None without a home."""
+    from ...tiling.results.store import VERSION
+
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return None if cache.startswith("~") else str(Path(cache) / "ascendtile" / STORE)
+    return None if cache.startswith("~") else str(Path(cache) / "ascendtile" / f"explore-{VERSION}.sqlite")
+
+
+def tell_of_earlier(store: str | None) -> None:
+    """Before `store` is made: a note where the file is that version 1 had there."""
+    from ..terminal.console import note
+
+    if store is None or os.path.exists(store):
+        return
+    earlier = Path(store).with_name(EARLIER)
+    if os.path.isfile(earlier):
+        note(f"{earlier} has results of an earlier release, which this one computes anew; to see them:")
+        note(f"ascendtile report {shlex.quote(str(earlier))} -o earlier.html")
 
 
 def read_space(given: dict[str, str]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _gaps(t: Timeline, order: np.ndarray, cycles_per_tick: float) -> dict[str, A
         "bandwidth": packed(_whole(bandwidth, cycles_per_tick)),
         "bytes": packed(_whole(moved, 1.0)),
         "waited": packed(renumbered(waited, order, len(order))),
-        "reason": packed(np.where(reason < 0, 255, reason).astype(np.uint8)),
+        "reason": packed(np.where(reason < 0, 255, reason.astype(np.int16)).astype(np.uint8)),
         "name": packed(name.astype(np.uint16)),
     }
 

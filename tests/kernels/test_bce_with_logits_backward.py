@@ -39,7 +39,7 @@ EXAMPLES = [
 
 def complex_step(inputs, reduction):
     """d(sum(grad_output * loss)) / dx from the loss itself, by the complex step."""
-    g, w, p = (np.float64(inputs.get(n, 1.0)) for n in ("grad_output", *WEIGHTS))
+    g, w, p = (np.array(inputs.get(n, 1.0), np.float64) for n in ("grad_output", *WEIGHTS))
     x, t = np.float64(inputs["x"]), np.float64(inputs["target"])
     z = x + 1e-30j
     loss = w * ((1 - t) * z + (1 + (p - 1) * t) * np.log(1 + np.exp(-z)))
@@ -50,11 +50,11 @@ def assert_close(out, inputs, reduction):
     """Absolute limit of the page, 2**-22 * |g w| * max(1, p) * scale, and the rounding to the type of the output."""
     golden = OP.reference(inputs, reduction=reduction)["out"]
     dtype = str(out.dtype)
-    g, w, p = (np.abs(np.float64(inputs.get(n, 1.0))) for n in ("grad_output", *WEIGHTS))
+    g, w, p = (np.abs(np.array(inputs.get(n, 1.0), np.float64)) for n in ("grad_output", *WEIGHTS))
     scale = 1 / max(1, golden.size) if reduction == "mean" else 1
     allowed = 2.0**-22 * g * w * np.maximum(1, p) * scale + ROUNDING[dtype] * np.abs(golden)
     allowed = allowed + (2.0**-25 if dtype == "float16" else 1e-38)
-    error = np.abs(np.float64(out) - golden)
+    error = np.abs(np.array(out, np.float64) - golden)
     assert (error <= allowed).all(), np.max(error / allowed)
 
 

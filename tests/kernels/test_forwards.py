@@ -31,7 +31,7 @@ def assert_near(result, golden, relative=4e-6):
         kind = str(found.dtype)
         want = golden[name]
         limit = relative * max(1.0, np.abs(want).max()) + ROUNDING[kind] * np.abs(want) + 2.0**-25
-        assert (np.abs(np.float64(found) - want) <= limit).all(), name
+        assert (np.abs(np.array(found, np.float64) - want) <= limit).all(), name
 
 
 # -- against torch ---------------------------------------------------------------------------------------------------

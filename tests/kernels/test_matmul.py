@@ -50,8 +50,8 @@ def test_errors_are_those_that_rounding_explains(values, shape, dtype, mode):
     resolved = resolve_matmul(load_product(A2), (kind, kind), mode, k)
     out = values(OP, inputs={"a": a, "b": b}, product=A2, cube_math_type=mode).outputs["out"]
     x, y = (round_to(np.float32(v), resolved.operand, resolved.hf32_round) for v in (a, b))
-    golden = np.float64(x) @ np.float64(y)
-    room = (k + 1) * UNIT["fp32"] * (np.abs(np.float64(x)) @ np.abs(np.float64(y)))
+    golden = np.array(x, np.float64) @ np.array(y, np.float64)
+    room = (k + 1) * UNIT["fp32"] * (np.abs(np.array(x, np.float64)) @ np.abs(np.array(y, np.float64)))
     room += UNIT[resolved.output()] * np.abs(golden) * 1.001 + 2.0**-25
     assert out.shape == (m, n)
     assert np.all(np.abs(np.float64(out) - golden) <= room)

@@ -67,6 +67,22 @@ def test_another_version_says_what_to_do(tmp_path):
         Store(path)
 
 
+def test_releases_with_version_1_find_the_version_of_a_file_and_say_it(tmp_path):
+    """The statements with which they open a file, and those of today on what the oldest file of version 2 had."""
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.describe("s", {})
+    db = sqlite3.connect(path)
+    with db:
+        db.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        db.execute("INSERT OR IGNORE INTO about VALUES ('version', '1')")
+        assert db.execute("SELECT value FROM about WHERE name = 'version'").fetchall() == [("2",)]
+        db.execute("ALTER TABLE about ADD COLUMN checksum TEXT")
+    db.close()
+    with Store(path) as store:
+        store.describe("t", {})
+
+
 def test_what_is_no_store_is_refused(tmp_path):
     path = tmp_path / "text"
     path.write_text("this is no database, it is a text of more than a hundred characters " * 3)

@@ -15,7 +15,7 @@ from ...simulator.record.codec import Encoder, decode_plain
 from ...simulator.record.files import naming, regular_size
 from ..evaluate import Evaluation
 from .exploration import Exploration, Found, axes_of
-from .store import VERSION, WITHOUT_CHECKSUMS, checksum, row_of
+from .store import CHECKSUM_OF, VERSION, WITHOUT_CHECKSUMS, checksum, row_of
 
 MAX_BYTES = 2**30
 MAX_POINTS = 500_000
@@ -71,7 +71,7 @@ def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
     if count > MAX_POINTS:
         raise UsageError(f"has {count} points, at most {MAX_POINTS} can be shown")
     written = "NULL" if version == str(WITHOUT_CHECKSUMS) else "checksum"
-    _check_heads(db, written)
+    _check_heads(head)
     sweeps: dict[str, list[Found | None]] = {}
     for row in db.execute(f"SELECT key, sweep, point, result, {written} FROM points ORDER BY rowid"):
         sweeps.setdefault(str(row[1]), []).append(_found(*row))
@@ -79,10 +79,9 @@ def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
     return tuple(sorted(made, key=lambda e: -len(e.found)))
 
 
-def _check_heads(db: sqlite3.Connection, written: str) -> None:
-    for name, value, found in db.execute(
-        f"SELECT name, value, {written} FROM about WHERE name LIKE 'sweep %'"
-    ):
+def _check_heads(head: Mapping[str, Any]) -> None:
+    for name, value in head.items():
+        found = head.get(f"{CHECKSUM_OF}{name}")
         if found is not None and found != checksum(str(name), str(value)):
             raise UsageError("is damaged: what it says of a sweep does not fit its checksum")
 

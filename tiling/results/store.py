@@ -28,11 +28,13 @@ FLUSH_SECONDS = 1.0
 WAIT_SECONDS = 30.0
 CACHE_WAIT_SECONDS = 5.0  # for a file that nobody asked for
 SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum TEXT)",
+    # Of two columns in all versions: older releases then find the version, and say it.
+    "CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS points "
     "(key TEXT PRIMARY KEY, sweep TEXT NOT NULL, point TEXT NOT NULL, result TEXT NOT NULL, checksum TEXT)",
     "CREATE INDEX IF NOT EXISTS by_sweep ON points (sweep)",
 )
+CHECKSUM_OF = "checksum of "  # in `about`, before the name of what it is of
 COLUMNS = "key, sweep, point, result, checksum"
 
 
@@ -174,9 +176,10 @@ class Store:
         Raises `StoreError` where the file cannot grow.
         """
         row = (f"sweep {sweep}", json.dumps(about))
+        rows = (row, (f"{CHECKSUM_OF}{row[0]}", checksum(*row)))
         try:
             with self.db:
-                self.db.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (*row, checksum(*row)))
+                self.db.executemany("INSERT OR REPLACE INTO about (name, value) VALUES (?, ?)", rows)
         except sqlite3.Error as e:
             raise StoreError(
                 f"cannot write to {self.path} how the sweep ended: {e}; what was stored before is safe: make room and run "
@@ -241,8 +244,7 @@ def _text(stored: bytes) -> str:
 
 def _add_checksums(db: sqlite3.Connection) -> str:
     """Bring a file of the version before to this one, whose number is given back. Its rows stay, without a checksum."""
-    for table in ("about", "points"):
-        db.execute(f"ALTER TABLE {table} ADD COLUMN checksum TEXT")
+    db.execute("ALTER TABLE points ADD COLUMN checksum TEXT")
     db.execute("UPDATE about SET value = ? WHERE name = 'version'", (str(VERSION),))
     return str(VERSION)
 

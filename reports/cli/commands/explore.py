@@ -16,6 +16,7 @@ from ..explore_inputs import (
     read_changes,
     read_space,
     read_tiling,
+    tell_of_earlier,
 )
 from ..options import (
     ASCENDC,
@@ -159,6 +160,8 @@ def _options(asked: SimpleNamespace) -> dict[str, Any]:
     usual = default_store()
     if asked.resume:
         _require_store(asked.store or usual)
+    elif not asked.store:
+        tell_of_earlier(usual)
     points, seconds = read_budget(asked.budget)
     given = picked(asked, f"{MACHINE} objective workers fallback worker_timeout sampler seed")
     given |= {"store": asked.store or usual} if asked.store or asked.resume else {"cache": usual}

@@ -202,7 +202,7 @@ def stream():
 
 
 def by_formula(go, x, t, w, p, reduction):
-    go, x, t, w, p = (None if a is None else np.float64(a) for a in (go, x, t, w, p))
+    go, x, t, w, p = (None if a is None else np.array(a, np.float64) for a in (go, x, t, w, p))
     s = 0.5 * (1 + np.tanh(0.5 * x))
     b = s - t if p is None else (p * t + 1 - t) * s - p * t
     grad = b * go * (1 if w is None else w)

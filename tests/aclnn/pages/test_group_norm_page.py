@@ -184,7 +184,7 @@ def by_formula(dy, x, mean, rstd, gamma):
     n, c, _ = x.shape
     group = mean.shape[1]
     wide = lambda a: np.float64(a).reshape(n, group, c // group, -1)  # noqa: E731
-    scale = np.ones(c) if gamma is None else np.float64(gamma)
+    scale = np.ones(c) if gamma is None else np.array(gamma, np.float64)
     t = wide(dy) * scale.reshape(1, group, -1, 1)
     xh = (wide(x) - mean.reshape(n, group, 1, 1)) * rstd.reshape(n, group, 1, 1)
     c1, c2 = (a.mean((2, 3), keepdims=True) for a in (t, t * xh))
@@ -203,7 +203,9 @@ def call_with(make, values, sizes, wanted=(True, True, True), fill=0.0, shape=No
 
 def near(found, expected):
     scale = max(1.0, np.abs(expected).max(initial=0))
-    return np.abs(np.float64(found).reshape(expected.shape) - expected).max(initial=0) <= 1e-5 * scale
+    return (
+        np.abs(np.array(found, np.float64).reshape(expected.shape) - expected).max(initial=0) <= 1e-5 * scale
+    )
 
 
 SIZES = (2, 8, 15, 4)

@@ -137,7 +137,7 @@ def test_worked_examples_in_every_mode(options, x, w, dy, dx, dw, db, mode, dtyp
     arrays = [np.asarray(v).astype(dtype) for v in (dy, x, w)]
     found = convolution_backward(*arrays, **options, cube_math_type=mode, time=False, errors=False).outputs
     for n, expected in zip(RESULTS, (dx, dw, db), strict=True):
-        np.testing.assert_array_equal(np.float64(found[n]).reshape(np.shape(expected)), expected)
+        np.testing.assert_array_equal(np.array(found[n], np.float64).reshape(np.shape(expected)), expected)
 
 
 # -- indices -----------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_integers_come_out_exactly_whatever_the_tiling(problem, seed, tiling, dt
     arrays = problem.arrays(dtype, seed)
     found = convolution_backward(**arrays, **problem.options, tiling=tiling, time=False, errors=False).outputs
     for n, expected in reference(problem, arrays).items():
-        np.testing.assert_array_equal(np.float64(found[n]), expected)
+        np.testing.assert_array_equal(np.array(found[n], np.float64), expected)
 
 
 @pytest.mark.extra("torch")

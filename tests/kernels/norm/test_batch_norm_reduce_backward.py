@@ -23,10 +23,10 @@ HALF_ULP = {F16: 2.0**-11, BF16: 2.0**-8, F32: 2.0**-24}
 def allowed(inputs, out=F32, uncentred=False):
     """Largest errors: 2^-20 of the summed sizes (the bound of the page), the subtraction of the uncentred form, and the
     rounding of the output."""
-    x, dy = (np.float64(inputs[n]) for n in ("x", "grad_out"))
+    x, dy = (np.array(inputs[n], np.float64) for n in ("x", "grad_out"))
     ax = (0, *range(2, x.ndim))
     ch = (1, -1) + (1,) * (x.ndim - 2)
-    mean, invstd = (np.float64(inputs[n]) for n in ("mean", "invstd"))
+    mean, invstd = (np.array(inputs[n], np.float64) for n in ("mean", "invstd"))
     dys = np.abs(dy).sum(ax)
     xmu = np.abs(dy * (x - mean.reshape(ch))).sum(ax)
     if uncentred:
@@ -41,7 +41,7 @@ def assert_close(result, inputs, out=F32, uncentred=False):
     golden, bounds = OP.reference(inputs), allowed(inputs, out, uncentred)
     for n, found in result.outputs.items():
         assert found.dtype == STORAGE[out]
-        assert (np.abs(np.float64(found) - golden[n]) <= bounds[n]).all(), n
+        assert (np.abs(np.array(found, np.float64) - golden[n]) <= bounds[n]).all(), n
 
 
 # -- worked examples and the reference -------------------------------------------------------------------------------

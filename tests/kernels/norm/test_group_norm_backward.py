@@ -25,9 +25,9 @@ def bounds(inputs, group, form="xhat"):
     The form "sums" adds dy * x instead of dy * xh, whose size is that of x * rstd, mean and all.
     """
     n, c = inputs["x"].shape[:2]
-    dy, x = (np.float64(inputs[k]).reshape(n, group, c // group, -1) for k in ("grad_out", "x"))
-    mean, rstd = (np.float64(inputs[k]).reshape(n, group, 1, 1) for k in ("mean", "rstd"))
-    gamma = np.float64(inputs.get("gamma", np.ones(c))).reshape(1, group, -1, 1)
+    dy, x = (np.array(inputs[k], np.float64).reshape(n, group, c // group, -1) for k in ("grad_out", "x"))
+    mean, rstd = (np.array(inputs[k], np.float64).reshape(n, group, 1, 1) for k in ("mean", "rstd"))
+    gamma = np.array(inputs.get("gamma", np.ones(c)), np.float64).reshape(1, group, -1, 1)
     size = (np.abs(x) + np.abs(mean)) * rstd
     weighted = np.abs(dy * gamma)
     c2 = (weighted * size).mean((2, 3), keepdims=True)
@@ -52,7 +52,7 @@ def assert_close(result, inputs, group, form="xhat", options=None):
         limit = (
             2.0**-20 * sizes[n] + HALF_ULP[dtype] * np.abs(golden[n]) + (2.0**-25 if dtype == F16 else 1e-38)
         )
-        assert (np.abs(np.float64(found) - golden[n]) <= limit).all(), n
+        assert (np.abs(np.array(found, np.float64) - golden[n]) <= limit).all(), n
 
 
 # -- worked examples -------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def assert_close(result, inputs, dtype):
     golden = OP.reference(inputs)
     for name, half in (("y", HALF_ULP[dtype]), ("mean", 2.0**-22), ("rstd", 2.0**-22)):
         bound = (half + 2.0**-19) * (np.abs(golden[name]) + 1)
-        assert (np.abs(np.float64(result.outputs[name]) - golden[name]) <= bound).all(), name
+        assert (np.abs(np.array(result.outputs[name], np.float64) - golden[name]) <= bound).all(), name
 
 
 @given(

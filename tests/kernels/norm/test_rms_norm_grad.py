@@ -61,9 +61,9 @@ def complex_step(x, dy, gamma, eps):
 
 def limits(inputs, golden, dtype):
     """Largest errors allowed: of dx a few ulp of the row's terms and the final rounding, of dgamma of the summed sizes."""
-    gamma = np.float64(inputs["gamma"]).reshape(-1)
-    x, dy = (np.float64(inputs[n]).reshape(-1, gamma.size) for n in ("x", "dy"))
-    rstd = np.float64(inputs["rstd"]).reshape(-1, 1)
+    gamma = np.array(inputs["gamma"], np.float64).reshape(-1)
+    x, dy = (np.array(inputs[n], np.float64).reshape(-1, gamma.size) for n in ("x", "dy"))
+    rstd = np.array(inputs["rstd"], np.float64).reshape(-1, 1)
     t, xh = np.abs(dy * gamma), np.abs(x * rstd)
     terms = (t + xh * (t * xh).mean(1, keepdims=True)) * rstd
     fp32 = (4 + np.log2(gamma.size + 1)) * 2.0**-23 * terms.max(1, keepdims=True)
@@ -81,7 +81,7 @@ def assert_close(result, inputs, dtype):
     golden = OP.reference(inputs)
     allowed = limits(inputs, golden, dtype)
     for name in ("dx", "dgamma"):
-        error = np.abs(np.float64(result.outputs[name]) - golden[name])
+        error = np.abs(np.array(result.outputs[name], np.float64) - golden[name])
         assert (error <= allowed[name]).all(), (name, np.max(error / allowed[name]))
 
 

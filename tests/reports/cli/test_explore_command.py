@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+from ascendtile.reports.cli.explore_inputs import default_store
 from ascendtile.reports.cli.main import status_of
 from ascendtile.tiling.results.store import Store
 
@@ -148,7 +149,8 @@ def test_bad_input_is_one_message(refused, tmp_path, what, monkeypatch):
 
 
 @pytest.mark.extra("distributed")
-def test_an_address_without_a_port_is_one_message(refused):
+def test_an_address_without_a_port_is_one_message(refused, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = refused("explore", *CASE, *FEW, "--workers", "tcp://127.0.0.1:notaport")
     assert "an address such as tcp://host:8786" in words
 
@@ -161,9 +163,26 @@ def test_an_address_without_a_port_is_one_message(refused):
         ("optuna", "search", ["--sampler", "nsga2", "--budget", "4"]),
     ],
 )
-def test_without_an_extra_one_message_says_how_to_install_it(refused, monkeypatch, module, extra, asked):
+def test_without_an_extra_one_message_says_how_to_install_it(
+    refused, monkeypatch, tmp_path, module, extra, asked
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setitem(sys.modules, module, None)
     assert f"pip install 'ascendtile[{extra}]'" in refused("explore", *CASE, *FEW, *asked)
+
+
+def test_the_cache_of_an_earlier_release_stays_and_is_told_of_once(
+    ascendtile, refused, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    earlier = tmp_path / "ascendtile" / "explore.sqlite"
+    ascendtile("explore", *CASE, *FEW, "--store", earlier)
+    before = earlier.read_bytes()
+    assert f"no store {default_store()}" in refused("explore", *CASE, *FEW, "--resume")
+    told = [ascendtile("explore", *CASE, *FEW) for _ in range(2)]
+    assert [f"{earlier} has results of an earlier release" in x.err for x in told] == [True, False]
+    assert earlier.read_bytes() == before
+    assert ascendtile("report", earlier, "-o", tmp_path / "x.html").status == 0
 
 
 def test_a_store_of_another_version(refused, tmp_path):

@@ -276,26 +276,31 @@ def _live_tensors() -> list[Tensor]:
 def _objects() -> Iterator[Any]:
     """Candidates. numpy arrays are not tracked by the collector: they are found through whatever holds them.
 
-    Types are asked by `type`: `isinstance` may run code of the objects it looks at.
+    So do tuples that hold nothing tracked. Types are asked by their id: all else may run code of the objects.
     """
     torch = sys.modules.get("torch")
-    kinds = (np.ndarray, *((torch.Tensor,) if torch is not None and hasattr(torch, "Tensor") else ()))
-    for x in gc.get_objects():
-        kind = type(x)
-        if kind in (list, tuple, set, dict):
-            yield from _held(list(x.values()) if kind is dict else list(x), kinds)
-        elif issubclass(kind, kinds):
-            yield x
-    frame = sys._getframe()
+    wanted = {id(tuple), *_subclasses(np.ndarray), *_subclasses(getattr(torch, "Tensor", np.ndarray))}
+    left: list[Any] = [*_locals()]
+    left = left + gc.get_objects()  # `+=` would make a list that holds itself
+    while left:
+        held: list[Any] = []
+        for start in range(0, len(left), 10_000):
+            referred = gc.get_referents(*left[start : start + 10_000])
+            held += [x for x in referred if id(type(x)) in wanted]
+        yield from (x for x in held if type(x) is not tuple)
+        left = [x for x in held if type(x) is tuple and not gc.is_tracked(x)]
+
+
+def _subclasses(kind: type) -> Iterator[int]:
+    """The ids of a type and of all that derive from it."""
+    yield id(kind)
+    for derived in type.__subclasses__(kind):
+        yield from _subclasses(derived)
+
+
+def _locals() -> Iterator[list[Any]]:
+    """Of the functions that run."""
+    frame = sys._getframe().f_back  # not of this one, which would hold itself
     while frame is not None:
-        yield from _held(list(frame.f_locals.values()), kinds)
+        yield list(frame.f_locals.values())
         frame = frame.f_back  # type: ignore[assignment]
-
-
-def _held(values: Iterable[Any], kinds: tuple[type, ...]) -> Iterator[Any]:
-    """Arrays among the values, also in tuples: the collector forgets a tuple that holds nothing it tracks."""
-    for y in values:
-        if type(y) is tuple:
-            yield from _held(y, kinds)
-        elif issubclass(type(y), kinds):
-            yield y

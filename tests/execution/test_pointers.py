@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.interpreter.flat_pointers import _live_tensors
 
 from .runs import launch
 
@@ -52,6 +54,38 @@ def test_torch_tensors_behind_addresses() -> None:
     launch(grow, (2,), torch.tensor([x.data_ptr() for x in xs]), out, np.array([5, 5], np.int32), B=8)
     assert out[1].tolist() == [0, 2, 4, 6, 8, 0, 0, 0]
     assert xs[1].tolist() == [1, 3, 5, 7, 9]
+
+
+class Model:
+    def __init__(self, x: np.ndarray) -> None:
+        self.weights = (x,)
+
+
+class Slotted:
+    __slots__ = ("weights",)
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.weights = x
+
+
+def test_addresses_of_arrays_that_only_objects_and_functions_hold() -> None:
+    held: list[Any] = [kind(np.full(2, k, np.float16)) for k, kind in enumerate((Model, Slotted))]
+    held += [(lambda x: lambda: x)(np.full(2, 2, np.float16))]
+    table = np.array(
+        [k().ctypes.data for k in (lambda: held[0].weights[0], lambda: held[1].weights, held[2])]
+    )
+    out = np.zeros((3, 2), np.float32)
+    launch(grow, (3,), table, out, np.full(3, 2, np.int32), B=2)
+    assert out.tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_looking_for_live_arrays_leaves_nothing_behind() -> None:
+    """No list of all objects, which would find itself the next time."""
+    found = []
+    for _ in range(3):
+        _live_tensors()
+        found.append(sum(map(len, (x for x in gc.get_objects() if type(x) is list))))
+    assert found[2] < 1.1 * found[0]
 
 
 def test_an_address_in_no_tensor_is_an_error_that_names_it() -> None:

@@ -43,6 +43,7 @@ class _Needs:
 
     def __init__(self, program: Program, cores: Cores, core: str) -> None:
         self.cores, self.core = cores, core
+        self.at = {op.id: self._where(op) for op in program.walk() if not op.regions}
         self.ops: set[int] = set()
         self.values: set[int] = set()
         self.received: set[int] = set()
@@ -51,13 +52,13 @@ class _Needs:
             self._region(program.body)
 
     def _region(self, region: Region) -> bool:
-        kept = [self._op(op) for op in region.ops]
+        kept = [self._op(op) for op in reversed(region.ops)]  # what reads a value before what makes it
         return any(kept)
 
     def _op(self, op: Op) -> bool:
         if op.regions:
             return self._control(op)
-        at = self._where(op)
+        at = self.at[op.id]
         needed = any(r.id in self.values for r in op.results)
         if at not in ("", self.core):
             self.received.update(r.id for r in op.results if r.id in self.values)

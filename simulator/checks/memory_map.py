@@ -1,7 +1,7 @@
 """The global memory of a launch, element by element: who stored to it, loaded it or combined with it last.
 
 Arguments that overlap are one area. An area counts in units: the largest number of bytes that divides the elements and the
-addresses of all that is seen of it.
+addresses of all that is seen of it. Beside it stands which elements were not always given the same value.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import numpy as np
 
 from ..interpreter.tensors import Tensor
 from ._element_map import visit_boxes, visit_elements
+from ._races import mark_boxes, mark_elements, put_boxes, put_elements
 from .access import Access
 
 LOAD, STORE, ATOMIC = range(3)
+LOOK, SET, CLEAR = range(3)  # see _races.pyx
 MOST_UNITS = 1 << 30  # of an area: 8 GiB for each entry of an element
 EPOCHS = (1 << 16) - 1
 MOST_OPERATIONS = (1 << 14) - 1
@@ -40,12 +42,71 @@ def entries(agents: np.ndarray, epochs: Any, operation: int) -> np.ndarray:
 
 
 class Meeting(NamedTuple):
-    """Two accesses to one element that nothing orders: the lane of the later one; agent and operation of the other."""
+    """Two accesses to one element that nothing orders: the lane of the later one; agent and operation of the other.
+
+    equal: whether they are stores of the same value, as all others to that element.
+    """
 
     lane: int
     agent: int
     operation: int
     element: int
+    equal: bool = False
+
+
+class StoredValues:
+    """Compares to the bit what stores give an element, in whatever order they come.
+
+    Only marks are kept until an element is stored to again. differ: a bit for each element that got several values.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.written = np.zeros((tensor.elements >> 6) + 1, np.uint64)
+        self.differ = np.zeros_like(self.written)
+        self.values: np.ndarray | None = None
+
+    @property
+    def again(self) -> bool:
+        """Whether any element was stored to again."""
+        return self.values is not None
+
+    def of(self, tensor: Tensor) -> bool:
+        """Whether an element of that tensor is one of this one."""
+        one, two = self.tensor, tensor
+        return one is two or (one.address, one.elements, one.dtype) == (two.address, two.elements, two.dtype)
+
+    def put(self, a: Access) -> None:
+        """A store that is carried out next."""
+        if self.values is None:
+            if not self._mark(a, LOOK):
+                if not self._mark(a, SET):
+                    return
+                self._mark(a, CLEAR)  # two of this store itself fall together
+            assert a.tensor.window is not None
+            self.values = _bits(a.tensor.window.astype(a.tensor.dtype.host_dtype))
+        dtype = a.tensor.dtype.host_dtype
+        assert a.value is not None
+        if a.where is not None:
+            values = np.ascontiguousarray(np.broadcast_to(a.value, a.where.shape), dtype)
+            put_elements(self.written, self.differ, self.values, _bits(values), a.where.at, a.where.chosen)
+            return
+        r = a.region
+        assert r is not None
+        values = _bits(np.ascontiguousarray(a.value, dtype))
+        box = r.shape, r.starts, r.strides, r.lows, r.highs
+        put_boxes(self.written, self.differ, self.values, values, *box)
+
+    def _mark(self, a: Access, how: int) -> bool:
+        if a.where is not None:
+            return bool(mark_elements(self.written, how, a.where.at, a.where.chosen))
+        r = a.region
+        assert r is not None
+        return bool(mark_boxes(self.written, how, r.starts, r.strides, r.lows, r.highs))
+
+
+def _bits(x: np.ndarray) -> np.ndarray:
+    return x.reshape(-1).view(f"u{x.itemsize}")
 
 
 class Area:
@@ -53,7 +114,9 @@ class Area:
 
     def __init__(self, low: int, high: int, unit: int) -> None:
         self.low, self.high, self.unit = low, high, unit
-        self.arrays = [_NOTHING, _NOTHING, _NOTHING]  # of stores, loads, atomics
+        self.arrays = [_NOTHING] * 4  # of stores, loads, atomics, and stores of the same value before
+        self.values: StoredValues | None = None
+        self.mixed = False  # whether several tensors are stored to here: then values are not compared
         self.names: set[str] = set()  # of the arguments that lie here
 
     @property
@@ -65,18 +128,37 @@ class Area:
         slot, size = ((1, 2), (0, 1), (2, 2))[kind]
         if not len(self.arrays[slot]):
             self.arrays[slot] = np.zeros(self.units * size, np.uint64)
+        if kind == STORE and self.again and not len(self.arrays[3]):
+            self.arrays[3] = np.zeros(self.units, np.uint64)
 
-    def place(self, tensor: Tensor) -> tuple[int, int]:
-        """Where window index 0 of a tensor lies and how many units an element has."""
+    @property
+    def again(self) -> bool:
+        """Whether any element was stored to again, or may have been."""
+        return self.mixed or (self.values is not None and self.values.again)
+
+    def put(self, a: Access) -> None:
+        """A store that is carried out next."""
+        if self.values is None:
+            self.values = StoredValues(a.tensor)
+        if not self.mixed and self.values.of(a.tensor):
+            self.values.put(a)
+        else:
+            self.mixed = True
+
+    def place(self, tensor: Tensor) -> tuple[int, int, np.ndarray]:
+        """Where window index 0 of a tensor lies, how many units an element has, and which elements were given several
+        values: empty if all may have been.
+        """
         unit = math.gcd(self.unit, tensor.dtype.itemsize, tensor.address - self.low)
         if unit < self.unit:
             times = self.unit // unit
             self.arrays = [
                 np.repeat(x.reshape(-1, size), times, axis=0).reshape(-1)
-                for x, size in zip(self.arrays, (1, 2, 2), strict=True)
+                for x, size in zip(self.arrays, (1, 2, 2, 1), strict=True)
             ]
             self.unit = unit
-        return (tensor.address - self.low) // unit, tensor.dtype.itemsize // unit
+        differ = _NOTHING if self.mixed or self.values is None or not self.again else self.values.differ
+        return (tensor.address - self.low) // unit, tensor.dtype.itemsize // unit, differ
 
 
 class MemoryMap:
@@ -129,6 +211,6 @@ class MemoryMap:
             met = visit_elements(area.arrays, place, kind, lanes, order, a.where.at, a.where.chosen, rows)
         if met is None:
             return None
-        lane, unit, other = met
+        lane, unit, other, equal = met
         element = (unit - place[0]) // place[1] - a.tensor.origin
-        return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element)
+        return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element, equal)

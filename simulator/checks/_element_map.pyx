@@ -1,9 +1,11 @@
 """Who accessed each element of memory, and whether the next access is ordered after that. Loops only.
 
 See memory_map.py. An entry is one access: agent + 1 (34 bits), its epoch (16 bits), the number of its
-operation (14 bits); 0 is none. Each element has the last store, and two loads and two atomics since then
-that are not ordered. Three arrays hold them, of one, two and two entries an element; one that is empty is
-not kept. `rest`: whether agents that `clocks` has no column for come before.
+operation (14 bits); 0 is none. Each element has the last store, two loads and two atomics since then that
+are not ordered, and the store before it that is not ordered and stored the same. Four arrays hold them, of
+one, two, two and one entries an element; one that is empty is not kept. `rest`: whether agents that `clocks`
+has no column for come before. `differ`: a bit for each element of the tensor that was not always given the
+same value; empty if all may have been given several.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -17,6 +19,8 @@ cdef struct Slots:
     uint64_t* stored
     uint64_t* loaded
     uint64_t* atomic
+    uint64_t* same
+    const uint64_t* differ
     int64_t shift  # of the tensor's first element, in units of the map
     int64_t scale  # units an element
 
@@ -34,6 +38,7 @@ cdef struct Met:
     Py_ssize_t lane  # -1: none
     int64_t unit
     uint64_t other
+    bint equal  # two stores of one value
 
 
 cdef inline bint before(uint64_t entry, const Agent* me) noexcept nogil:
@@ -70,17 +75,45 @@ cdef inline void keep(uint64_t* pair, Agent* me) noexcept nogil:
         pair[1] = me.entry
 
 
+cdef inline void meet(Met* met, Py_ssize_t lane, int64_t unit, uint64_t other, bint equal) noexcept nogil:
+    """Keep the first; one of two equal values only as long as there is no other."""
+    if met.lane < 0 or (met.equal and not equal):
+        met.lane, met.unit, met.other, met.equal = lane, unit, other, equal
+
+
+cdef inline bint alike(const Slots* m, int64_t unit) noexcept nogil:
+    """Whether all that was stored there is the same."""
+    cdef int64_t at = (unit - m.shift) // m.scale
+    return m.differ != NULL and not (m.differ[at >> 6] >> (at & 63)) & 1
+
+
+cdef uint64_t store_before(
+    Slots* m, int64_t unit, Kind kind, Agent* me, Py_ssize_t lane, Met* met
+) noexcept nogil:
+    """A store that does not come before this access, or 0."""
+    cdef uint64_t last = m.stored[unit], same = 0 if m.same == NULL or kind == LOAD else m.same[unit]
+    if over(last, &me.over, me):
+        if over(same, &me.read, me) or (kind == STORE and alike(m, unit)):
+            return 0
+        return same
+    if kind != STORE or not alike(m, unit):
+        return last
+    meet(met, lane, unit, last, True)
+    m.same[unit] = last
+    return 0
+
+
 cdef void touch(Slots* m, int64_t unit, Kind kind, Agent* me, Py_ssize_t lane, Met* met) noexcept nogil:
     """One unit in which there is something to look at."""
     cdef uint64_t other = 0
-    if m.stored != NULL and not over(m.stored[unit], &me.over, me):
-        other = m.stored[unit]
+    if m.stored != NULL and m.stored[unit] != 0:
+        other = store_before(m, unit, kind, me, lane, met)
     if other == 0 and kind != LOAD and m.loaded != NULL:
         other = unordered(m.loaded + 2 * unit, me)
     if other == 0 and kind != ATOMIC and m.atomic != NULL:
         other = unordered(m.atomic + 2 * unit, me)
-    if other != 0 and met.lane < 0:
-        met.lane, met.unit, met.other = lane, unit, other
+    if other != 0:
+        meet(met, lane, unit, other, False)
     if kind == STORE and m.loaded != NULL:
         m.loaded[2 * unit], m.loaded[2 * unit + 1] = 0, 0
     if kind == STORE and m.atomic != NULL:
@@ -97,10 +130,11 @@ cdef void touch_run(
     cdef uint64_t* loaded = NULL if kind == LOAD else m.loaded
     cdef uint64_t* atomic = NULL if kind == ATOMIC else m.atomic
     cdef uint64_t* mine = m.loaded if kind == LOAD else m.atomic
+    cdef uint64_t* same = NULL if kind == LOAD else m.same
     for unit in range(first, end):
-        seen = 0
+        seen = 0 if same == NULL else same[unit]
         if stored != NULL and stored[unit] != me.over:
-            seen = stored[unit]
+            seen |= stored[unit]
         if loaded != NULL:
             seen |= loaded[2 * unit] | loaded[2 * unit + 1]
         if atomic != NULL:
@@ -109,18 +143,20 @@ cdef void touch_run(
             touch(m, unit, kind, me, lane, met)
         if kind == STORE:
             stored[unit] = entry
-        else:
+        elif kind != LOAD or stored == NULL or stored[unit] >> 14 != entry >> 14:  # what is its own anyway
             keep(mine + 2 * unit, me)
 
 
-cdef Slots slots(
-    uint64_t[::1] stored, uint64_t[::1] loaded, uint64_t[::1] atomic, int64_t shift, int64_t scale
-):
+cdef Slots slots(list arrays, tuple place):
+    cdef uint64_t[::1] stored = arrays[0], loaded = arrays[1], atomic = arrays[2], same = arrays[3]
+    cdef const uint64_t[::1] differ = place[2]
     cdef Slots m
     m.stored = &stored[0] if stored.shape[0] else NULL
     m.loaded = &loaded[0] if loaded.shape[0] else NULL
     m.atomic = &atomic[0] if atomic.shape[0] else NULL
-    m.shift, m.scale = shift, scale
+    m.same = &same[0] if same.shape[0] else NULL
+    m.differ = &differ[0] if differ.shape[0] else NULL
+    m.shift, m.scale = place[0], place[1]
     return m
 
 
@@ -143,10 +179,11 @@ cdef inline Agent agent(
 
 
 def visit(list arrays, tuple place, int kind, const uint64_t[::1] entries, tuple order, Runs runs):
-    """Access memory, with an entry for each lane. Gives (lane, unit, entry) of the first that is not ordered
-    after an access before it, or None. place: shift and scale; order: bases, clocks, rest.
+    """Access memory, with an entry for each lane. Gives (lane, unit, entry, equal) of the first that is not
+    ordered after an access before it, or None; equal: if there are only stores of one value. place: shift,
+    scale, differ; order: bases, clocks, rest.
     """
-    cdef Slots m = slots(arrays[0], arrays[1], arrays[2], place[0], place[1])
+    cdef Slots m = slots(arrays, place)
     cdef const int64_t[::1] bases = order[0]
     cdef const int32_t[:, ::1] clocks = order[1]
     cdef bint rest = order[2]
@@ -154,11 +191,11 @@ def visit(list arrays, tuple place, int kind, const uint64_t[::1] entries, tuple
     cdef Met met
     cdef Walk w
     cdef Py_ssize_t p
-    met.lane, met.unit, met.other = -1, 0, 0
+    met.lane, met.equal = -1, False
     with nogil:
         for p in range(entries.shape[0]):
             me = agent(p, entries, bases, clocks, rest)
             runs.begin(p, &w)
             while next_run(&w):
                 touch_run(&m, w.at, w.count, <Kind> kind, &me, p, &met)
-    return None if met.lane < 0 else (met.lane, met.unit, met.other)
+    return None if met.lane < 0 else (met.lane, met.unit, met.other, met.equal)

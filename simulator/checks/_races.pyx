@@ -1,41 +1,68 @@
-"""Elements of a tensor that are stored to twice: by any stores, or by one. Loops only."""
+"""Elements of a tensor that are stored to twice, with the same value or another one. Loops only."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from ascendtile.simulator.checks.memory._runs cimport Runs, Walk, next_run
 
 
-cdef inline bint mark(uint64_t* bits, int64_t first, int64_t count) noexcept nogil:
-    """Set `count` bits from `first`; tells whether one of them was set."""
-    cdef int64_t n
-    cdef uint64_t mask, met = 0
-    while count > 0:
-        n = min(count, 64 - (first & 63))  # as many as lie in one word
-        mask = (~<uint64_t> 0) >> (64 - n) << (first & 63)
-        met |= bits[first >> 6] & mask
-        bits[first >> 6] |= mask
-        count -= n
-        first += n
-    return met != 0
+ctypedef fused Bits:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
 
 
-cdef inline bint mark_lane(uint64_t[::1] bits, Runs runs, Py_ssize_t lane) noexcept nogil:
+cdef enum How:
+    LOOK
+    SET
+    CLEAR
+
+
+cdef inline uint64_t piece(int64_t at, int64_t* count) noexcept nogil:
+    """The bits of the first of so many elements, as far as they share a word; count: how many those are."""
+    cdef int64_t shift = at & 63
+    if count[0] >= 64 - shift:
+        count[0] = 64 - shift
+        return (~<uint64_t> 0) << shift
+    return (((<uint64_t> 1) << count[0]) - 1) << shift
+
+
+cdef inline bint mark(uint64_t* bits, int64_t at, int64_t count, How how) noexcept nogil:
+    """Look at `count` bits from `at`, set or clear them; tells whether one of them was set."""
+    cdef int64_t n, end = at + count
+    cdef uint64_t mask
+    cdef bint met = False
+    while at < end:
+        n = end - at
+        mask = piece(at, &n)
+        met |= (bits[at >> 6] & mask) != 0
+        if how == SET:
+            bits[at >> 6] |= mask
+        elif how == CLEAR:
+            bits[at >> 6] &= ~mask
+        at += n
+    return met
+
+
+cdef inline bint mark_lane(uint64_t* bits, How how, Runs runs, Py_ssize_t lane) noexcept nogil:
     cdef Walk w
     cdef bint met = False
     runs.begin(lane, &w)
     while next_run(&w):
-        met |= mark(&bits[0], w.at, w.count)
+        met |= mark(bits, w.at, w.count, how)
     return met
 
 
-def mark_all(uint64_t[::1] bits, Runs runs):
-    """Mark the elements of an access; tells whether one was marked before."""
+def mark_all(uint64_t[::1] bits, int how, Runs runs):
+    """Look at the marks of the elements of an access, set or clear them; tells whether one was marked, by a
+    lane before, too.
+    """
     cdef Py_ssize_t lane
     cdef bint met = False
     with nogil:
         for lane in range(runs.lanes):
-            met |= mark_lane(bits, runs, lane)
+            met |= mark_lane(&bits[0], <How> how, runs, lane)
     return met
 
 
@@ -44,7 +71,7 @@ def mark_lanes(uint64_t[::1] bits, Runs runs, const int64_t[::1] lanes):
     cdef Py_ssize_t k
     with nogil:
         for k in range(lanes.shape[0]):
-            mark_lane(bits, runs, lanes[k])
+            mark_lane(&bits[0], SET, runs, lanes[k])
 
 
 def touches(Runs runs, Py_ssize_t lane, int64_t at):
@@ -56,6 +83,60 @@ def touches(Runs runs, Py_ssize_t lane, int64_t at):
         while not met and next_run(&w):
             met = w.at <= at < w.at + w.count
     return met
+
+
+cdef inline uint64_t others(const Bits* last, const Bits* values, int64_t count) noexcept nogil:
+    """Bits of the elements that are not the same, of 64 at most."""
+    cdef uint64_t found = 0
+    cdef int64_t i
+    if memcmp(last, values, count * sizeof(Bits)) == 0:
+        return 0
+    for i in range(count):
+        found |= (<uint64_t> (last[i] != values[i])) << i
+    return found
+
+
+cdef void put(
+    uint64_t* written, uint64_t* differ, Bits* last, int64_t at, int64_t count, const Bits* values
+) noexcept nogil:
+    """Store so many elements, one behind the other."""
+    cdef int64_t i, n, word, end = at + count
+    cdef uint64_t mask, new
+    while at < end:
+        n, word = end - at, at >> 6
+        mask = piece(at, &n)
+        if mask & ~differ[word]:
+            new = (mask & ~written[word]) >> (at & 63)
+            for i in range(n if new else 0):
+                if new >> i & 1:
+                    last[at + i] = values[i]
+            written[word] |= mask
+            differ[word] |= others(&last[at], values, n) << (at & 63)
+        values += n
+        at += n
+
+
+def put_all(
+    uint64_t[::1] written, uint64_t[::1] differ, Bits[::1] last, const Bits[::1] values, Runs runs, Runs tiles
+):
+    """Compare what an access stores with what the elements were given first, and mark those that get another
+    value. tiles: the same elements in `values`, in the same order; their rows are no shorter.
+    """
+    cdef Py_ssize_t lane
+    cdef int64_t at, left
+    cdef Walk w, v
+    with nogil:
+        for lane in range(runs.lanes):
+            runs.begin(lane, &w)
+            tiles.begin(lane, &v)
+            at = left = 0
+            while next_run(&w):
+                if left == 0:
+                    next_run(&v)
+                    at, left = v.at, v.count
+                put(&written[0], &differ[0], &last[0], w.at, w.count, &values[at])
+                at += w.count
+                left -= w.count
 
 
 def find_unequal(

@@ -32,6 +32,9 @@ def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> 
     sides = sorted(((p, other), (q, a.op)), key=lambda side: side[0])
     (p, one), (q, two) = sides
     element = f"element {met.element} of {a.tensor.name!r}{_shared(a.tensor.name, names)}"
+    if met.equal:
+        text = f"programs {p} and {q} both store the same value to {element} ({_lines(one, two)})"
+        return note(f"{text}: legal, and one of them would do", place(one), (p, q))
     if one.kind == two.kind == "store":
         text = (
             f"programs {p} and {q} both store to {element} ({_lines(one, two)}) without an atomic: on the device either "

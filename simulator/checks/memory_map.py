@@ -1,4 +1,6 @@
-"""The global memory of a launch, element by element: who stored to it, loaded it or combined with it last."""
+"""The global memory of a launch, element by element: who stored to it, loaded it or combined with it last. Beside it stands
+which elements were not always given the same value.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,14 @@ from ._element_map import visit
 from ._races import mark_lanes
 from .access import Access
 from .memory.areas import Area, Areas
+from .stored_values import StoredValues
 
 LOAD, STORE, ATOMIC = range(3)
 MOST_UNITS = 1 << 30  # of an area: 8 GiB for each entry of an element
 EPOCHS = (1 << 16) - 1
 MOST_OPERATIONS = (1 << 14) - 1
 _NOTHING = np.empty(0, np.uint64)
-_ENTRIES = (1, 2, 2)  # an element, of stores, loads, atomics
+_ENTRIES = (1, 2, 2, 1)  # an element, see _element_map.pyx
 
 
 def kind_of(what: str) -> int:
@@ -38,19 +41,65 @@ def entries(agents: np.ndarray, epochs: Any, operation: int) -> np.ndarray:
 
 
 class Meeting(NamedTuple):
-    """Two accesses to one element that nothing orders: the lane of the later one; agent and operation of the other."""
+    """Two accesses to one element that nothing orders: the lane of the later one; agent and operation of the other.
+
+    equal: whether they are stores of the same value, as all others to that element.
+    """
 
     lane: int
     agent: int
     operation: int
     element: int
+    equal: bool = False
 
 
-class MemoryMap(Areas[list[np.ndarray]]):
-    """The areas of a launch's tensors, each with arrays of entries: of stores, loads, atomics."""
+class Entries:
+    """Of an area: arrays of entries for stores, loads, atomics, and stores of the same value before; what was stored."""
 
     def __init__(self) -> None:
-        super().__init__(lambda _: [_NOTHING] * 3)
+        self.arrays = [_NOTHING] * 4
+        self.values: StoredValues | None = None
+        self.mixed = False  # whether several tensors are stored to here: then values are not compared
+
+    def require(self, kind: int, units: int) -> None:
+        """Keep accesses of that kind from now on."""
+        slots = [(1, 0, 2)[kind]] + ([3] if kind == STORE and self.again else [])
+        for slot in slots:
+            if not len(self.arrays[slot]):
+                self.arrays[slot] = np.zeros(units * _ENTRIES[slot], np.uint64)
+
+    def refine(self, times: int) -> None:
+        """Units become so many times smaller."""
+        self.arrays = [
+            np.repeat(x.reshape(-1, size), times, axis=0).reshape(-1)
+            for x, size in zip(self.arrays, _ENTRIES, strict=True)
+        ]
+
+    @property
+    def again(self) -> bool:
+        """Whether any element was stored to again, or may have been."""
+        return self.mixed or (self.values is not None and self.values.again)
+
+    @property
+    def differ(self) -> np.ndarray:
+        """A bit for each element that was given several values: empty if all may have been."""
+        return _NOTHING if self.mixed or self.values is None or not self.again else self.values.differ
+
+    def put(self, a: Access) -> None:
+        """A store that is carried out next."""
+        if self.values is None:
+            self.values = StoredValues(a.tensor)
+        if not self.mixed and self.values.of(a.tensor):
+            self.values.put(a)
+        else:
+            self.mixed = True
+
+
+class MemoryMap(Areas[Entries]):
+    """The areas of a launch's tensors, each with its entries."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: Entries())
         self.left_out: dict[str, int] = {}  # arguments that are too large -> units
 
     def visit(self, a: Access, kind: int, lanes: np.ndarray, order: tuple[Any, ...]) -> Meeting | None:
@@ -62,30 +111,20 @@ class MemoryMap(Areas[list[np.ndarray]]):
             self.left_out[a.tensor.name] = area.units
             return None
         place = area.place(a.tensor) or _refined(area, a.tensor)
-        _require(area, kind)
-        met = visit(area.map, place, kind, lanes, order, a.runs)
+        area.map.require(kind, area.units)
+        met = visit(area.map.arrays, (*place, area.map.differ), kind, lanes, order, a.runs)
         if met is None:
             return None
-        lane, unit, other = met
+        lane, unit, other, equal = met
         element = (unit - place[0]) // place[1] - a.tensor.origin
-        return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element)
+        return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element, equal)
 
 
-def _require(area: Area[list[np.ndarray]], kind: int) -> None:
-    """Keep accesses of that kind from now on."""
-    slot = (1, 0, 2)[kind]
-    if not len(area.map[slot]):
-        area.map[slot] = np.zeros(area.units * _ENTRIES[slot], np.uint64)
-
-
-def _refined(area: Area[list[np.ndarray]], tensor: Tensor) -> tuple[int, int]:
+def _refined(area: Area[Entries], tensor: Tensor) -> tuple[int, int]:
     """The place of a view of smaller elements, for which the units become smaller."""
     before = area.unit
     area.unit = math.gcd(before, tensor.dtype.itemsize, tensor.address - area.low)
-    area.map = [
-        np.repeat(x.reshape(-1, size), before // area.unit, axis=0).reshape(-1)
-        for x, size in zip(area.map, _ENTRIES, strict=True)
-    ]
+    area.map.refine(before // area.unit)
     return (tensor.address - area.low) // area.unit, tensor.dtype.itemsize // area.unit
 
 

@@ -4,6 +4,7 @@ Every access is looked up in a map of memory (`memory_map.py`), which knows who 
 them is over for certain. Most launches need less: where the interpreter could prove that no program reads what another one
 writes (`program_order/order.py`), many programs run at once, and only two stores can meet. Then one bit for each element
 tells whether any was stored to twice, stores are noted, and in the end those to such tensors are looked up.
+Stores that all put the same value there are legal in any order (`StoredValues`): they are told as a note.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from ..ir.pointer_roots import pointer_roots
 from ..ir.program import Op, Program
 from ..messages import Message, note
 from . import clocks as order
-from ._races import mark_all
 from .access import Access, Watcher
 from .clocks import Clocks
 from .core_barriers import CoreBarrierClocks, has_core_barrier
@@ -55,7 +55,7 @@ class ProgramRaces(Watcher):
         self.barrier = bool(modes - {"all_sub_vector"})
         self.mode = "off" if programs == 1 else "new"
         self.memory = MemoryMap()
-        self.marks = Marks()
+        self.notes = _Notes()
         self.clocks: Clocks | None = None
         self.by_core = has_core_barrier(program)
         self.plans: dict[tuple[int, int], _Plan] = {}
@@ -83,14 +83,13 @@ class ProgramRaces(Watcher):
             return
         elif self.mode == "stores":
             self._visit(a, STORE)
-        elif self.marks.full(a, self.memory):
-            self._visit_noted(self.marks.notes)
-            self.mode = "stores"
+        else:
+            self._note(a)
 
     def _begin(self, alone: bool) -> None:
         """Look at everything where programs run one after another, or stop for each other."""
-        self.mode = "all" if self.barrier or ((alone or self.stops) and self.meet()) else "marks"
-        if self.mode == "marks" or not (self.barrier or self.shared.names):
+        self.mode = "all" if self.barrier or ((alone or self.stops) and self.meet()) else "notes"
+        if self.mode == "notes" or not (self.barrier or self.shared.names):
             return
         most = order.MOST_AT_ONCE if self.stops else order.MOST_PROGRAMS
         if self.programs > most:
@@ -124,8 +123,8 @@ class ProgramRaces(Watcher):
             self.clocks.keep(programs)
 
     def found(self) -> tuple[Message, ...]:
-        if self.mode == "marks" and self.marks.twice:
-            self._visit_noted(self.marks.suspect(self.memory))
+        if self.mode == "notes":
+            self._visit_noted(a for a in self.notes.stores if self.memory.area(a.tensor).map.again)
         self.mode = "off"
         large = [
             note(f"races in {name!r} were not looked for: it has {units} elements, the limit is {MOST_UNITS}")
@@ -179,20 +178,32 @@ class ProgramRaces(Watcher):
             if a.op.id not in self.clocks.uses.core:
                 return  # a scalar that both cores load
             agents = self.clocks.agents(a, self.memory.area(a.tensor).names)
+        if kind == STORE and a.value is not None:
+            self.memory.area(a.tensor).map.put(a)
         epochs, how = (0, order.UNORDERED) if self.clocks is None else self.clocks.now(agents)
         met = self.memory.visit(a, kind, entries(agents, epochs, number), how)
         if met is not None:
             self._tell(a, met._replace(agent=met.agent // 2) if self.by_core else met)
 
-    def _visit_noted(self, notes: list[Access]) -> None:
+    def _note(self, a: Access) -> None:
+        if self.notes.full:
+            self.mode = "stores"
+            self._visit_noted(self.notes.stores)
+            self._visit(a, STORE)
+            return
+        self.memory.area(a.tensor).map.put(a)
+        self.notes.add(a)
+
+    def _visit_noted(self, notes: Iterable[Access]) -> None:
         for a in notes:
             self._visit(a, STORE)
-        self.marks = Marks()
+        self.notes = _Notes()
 
     def _tell(self, a: Access, met: Meeting) -> None:
         other = self.operations[met.operation]
         key = a.tensor.name, *sorted((a.op.id, other.id))
-        if key not in self.told:
+        known = self.told.get(key)
+        if known is None or (known.kind == "note" and not met.equal):
             handed_on = self.mode == "all" and bool(self.shared.names)
             way = "relaxed" if self.mode == "all" and self.shared.relaxed else "atomic" if handed_on else ""
             way = "barrier" if self.by_core else way
@@ -239,31 +250,19 @@ def shared_by_programs(program: Program) -> Shared:
     return shared
 
 
-class Marks:
-    """Stores that are noted, and one bit for each element that was stored to."""
+class _Notes:
+    """Stores to be looked up when the launch is over, if any element was stored to again."""
 
     def __init__(self) -> None:
-        self.notes: list[Access] = []
+        self.stores: list[Access] = []
         self.count = 0
-        self.bits: dict[int, np.ndarray] = {}
-        self.first: dict[int, Tensor] = {}  # by area: the tensor that stores there
-        self.twice: set[int] = set()  # areas in which an element was stored to again
 
-    def full(self, a: Access, memory: MemoryMap) -> bool:
-        """Note a store; tells whether there are too many to keep them."""
-        area = id(memory.area(a.tensor))
-        if self.first.setdefault(area, a.tensor) is not a.tensor or self._again(a):
-            self.twice.add(area)
-        self.notes.append(a.bare)  # large, and not asked for any more
+    @property
+    def full(self) -> bool:
+        """Whether there are too many to keep more."""
+        return self.count > MOST_PLACES or len(self.stores) > MOST_NOTES
+
+    def add(self, a: Access) -> None:
+        """A store, without what is large and not asked for any more."""
+        self.stores.append(a.bare)
         self.count += a.size
-        return self.count > MOST_PLACES or len(self.notes) > MOST_NOTES
-
-    def _again(self, a: Access) -> bool:
-        bits = self.bits.get(id(a.tensor))
-        if bits is None:
-            bits = self.bits[id(a.tensor)] = np.zeros((a.tensor.elements >> 6) + 1, np.uint64)
-        return bool(mark_all(bits, a.runs))
-
-    def suspect(self, memory: MemoryMap) -> list[Access]:
-        """Stores to areas in which two met, perhaps of one program."""
-        return [a for a in self.notes if id(memory.area(a.tensor)) in self.twice]

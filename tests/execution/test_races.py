@@ -54,7 +54,7 @@ def test_interleaved_columns_do_not_meet_and_shared_ones_do() -> None:
 def two_lines(out, table):
     pid = tl.program_id(0)
     if pid == 2:
-        tl.store(out + 5, 1)
+        tl.store(out + 5, 7)
     i = tl.arange(0, 2)
     tl.store(out + tl.load(table + 2 * pid + i), i)
 

@@ -134,7 +134,7 @@ def test_two_writers_and_far_masked_lanes_are_warnings(
 ) -> None:
     script = (
         "    y = tl.load(x + i * 100000, mask=i < 1)\n    if tl.program_id(0) == 0:\n        tl.store(out + i, y)\n"
-        "    else:\n        tl.store(out + i, i)" + LAUNCH
+        "    else:\n        tl.store(out + i, i + 5)" + LAUNCH
     )
     status, out, err = told(script, tmp_path, capsys)
     said, first = " ".join(out.split()), START.count("\n") + 3

@@ -16,11 +16,11 @@ from ..interpreter.tensors import Tensor
 from ._element_map import visit_boxes, visit_elements
 from ._races import mark_boxes, mark_elements, put_boxes, put_elements
 from .access import Access
+from .clocks import EPOCHS
 
 LOAD, STORE, ATOMIC = range(3)
 LOOK, SET, CLEAR = range(3)  # see _races.pyx
 MOST_UNITS = 1 << 30  # of an area: 8 GiB for each entry of an element
-EPOCHS = (1 << 16) - 1
 MOST_OPERATIONS = (1 << 14) - 1
 _NOTHING = np.empty(0, np.uint64)
 

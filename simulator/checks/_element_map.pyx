@@ -31,6 +31,7 @@ cdef struct Agent:
     int64_t base
     int64_t width
     bint rest
+    int32_t turn  # its own epochs before that one need not be over
     uint64_t over  # an entry that was found to come before: neighbours mostly have the same
     uint64_t read  # the same of loads and atomics
 
@@ -44,11 +45,10 @@ cdef struct Met:
 cdef inline bint before(uint64_t entry, const Agent* me) noexcept nogil:
     """Whether an access is ordered before what the agent does now; there is none in an empty entry."""
     cdef int64_t other = <int64_t> (entry >> 30) - 1, k = other - me.base
-    if entry == 0 or other == me.number:
+    cdef int32_t epoch = <int32_t> ((entry >> 14) & 0xffff)
+    if entry == 0 or (other == me.number and epoch >= me.turn):
         return True
-    if 0 <= k < me.width:
-        return me.clock[k] > <int32_t> ((entry >> 14) & 0xffff)
-    return me.rest
+    return me.clock[k] > epoch if 0 <= k < me.width else me.rest
 
 
 cdef inline bint over(uint64_t entry, uint64_t* last, const Agent* me) noexcept nogil:
@@ -166,6 +166,7 @@ cdef inline Agent agent(
     const int64_t[::1] bases,
     const int32_t[:, ::1] clocks,
     bint rest,
+    int32_t turn,
 ) noexcept nogil:
     cdef Agent a
     a.entry = entries[lane]
@@ -173,7 +174,7 @@ cdef inline Agent agent(
     a.base = bases[lane if bases.shape[0] > 1 else 0]
     a.width = clocks.shape[1] if clocks.shape[0] > 0 else 0
     a.clock = &clocks[lane if clocks.shape[0] > 1 else 0, 0] if a.width > 0 else NULL
-    a.rest = rest
+    a.rest, a.turn = rest, turn
     a.over = a.read = a.entry
     return a
 
@@ -181,12 +182,14 @@ cdef inline Agent agent(
 def visit(list arrays, tuple place, int kind, const uint64_t[::1] entries, tuple order, Runs runs):
     """Access memory, with an entry for each lane. Gives (lane, unit, entry, equal) of the first that is not
     ordered after an access before it, or None; equal: if there are only stores of one value. place: shift,
-    scale, differ; order: bases, clocks, rest.
+    scale, differ; order: bases, clocks, rest and, if own accesses before some epoch need not be over, that
+    epoch.
     """
     cdef Slots m = slots(arrays, place)
     cdef const int64_t[::1] bases = order[0]
     cdef const int32_t[:, ::1] clocks = order[1]
     cdef bint rest = order[2]
+    cdef int32_t turn = order[3] if len(order) > 3 else 0
     cdef Agent me
     cdef Met met
     cdef Walk w
@@ -194,7 +197,7 @@ def visit(list arrays, tuple place, int kind, const uint64_t[::1] entries, tuple
     met.lane, met.equal = -1, False
     with nogil:
         for p in range(entries.shape[0]):
-            me = agent(p, entries, bases, clocks, rest)
+            me = agent(p, entries, bases, clocks, rest, turn)
             runs.begin(p, &w)
             while next_run(&w):
                 touch_run(&m, w.at, w.count, <Kind> kind, &me, p, &met)

@@ -3,6 +3,8 @@
 A program's time is cut into epochs, each of which ends where it releases. An atomic releases at its address what its program
 did before; where its old value is used it acquires what others released there, and so does a load that a loop waits with.
 `sem` lets an atomic do one of both ("acquire", "release") or neither ("relaxed").
+Numbers that an atomic hands out may go to other programs than they did (see ir/work_queues.py), so `TurnClocks` take what
+is done for one of them as the work of a program that draws only this one.
 What a program did in epoch e is ordered before what another one does if the clock of the other has more than e for it.
 """
 
@@ -20,6 +22,8 @@ MOST_PROGRAMS = (
 )  # of a launch whose clocks are kept: a program then costs 256 KiB at each address that it releases
 MOST_AT_ONCE = 1 << 12  # where all of them run at once, each with a clock of its own
 MOST_BYTES = 1 << 30  # of what was released; addresses beyond that share one clock
+EVER = np.iinfo(np.int32).max
+EPOCHS = (1 << 16) - 1  # that are told apart
 NO_BASE = np.zeros(1, np.int64)
 _NO_CLOCK = np.empty((0, 0), np.int32)
 UNORDERED = NO_BASE, _NO_CLOCK, False
@@ -96,8 +100,8 @@ class Clocks:
         self.kept: dict[int, np.ndarray] = {}  # rows of programs that wait while others run
         self.released = Released(MOST_BYTES // (4 * programs))
 
-    def now(self, programs: np.ndarray) -> tuple[Any, tuple[np.ndarray, np.ndarray, bool]]:
-        """The epochs of programs, and what orders their accesses as `visit_boxes` takes it."""
+    def now(self, programs: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
+        """The epochs of programs, and what orders their accesses as `_element_map.visit` takes it."""
         if self.together:
             return self.epochs[programs], (NO_BASE, self.rows[programs], False)
         program = int(programs[0])
@@ -142,3 +146,60 @@ class Clocks:
         self.epochs[programs] += 1
         self.rows[programs, programs] = self.epochs[programs]
         self.rows[programs] = self.rows[programs].max(axis=0)
+
+
+class TurnClocks(Clocks):
+    """The clocks of programs that draw their work. Agent `programs` + p is program p with the number it has drawn last.
+
+    It knows what came before the first draws, and what it was told of since its own one. Program p knows all that it did.
+    """
+
+    def __init__(self, programs: int) -> None:
+        super().__init__(programs, together=False)
+        self.programs = programs
+        self.turns = Clocks(programs, together=False)
+        self.begun = np.zeros(programs, np.int32)  # the epoch in which the turn of each program began
+        self.first: dict[int, np.ndarray] = {}  # what a program knew at its first draw
+
+    def now(self, programs: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
+        drawn, program = divmod(int(programs[0]), self.programs)
+        known = self._row(program)
+        row = np.concatenate([known, self.turns._row(program) if drawn else known])
+        row[program] = EVER
+        if not drawn:
+            row[self.programs + program] = EVER
+        turn = min(int(self.begun[program]), EPOCHS) if drawn else 0
+        return int(self.epochs[program]), (NO_BASE, row[None], False, turn)
+
+    def keep(self, programs: np.ndarray) -> None:
+        super().keep(programs)
+        self.turns.keep(programs)
+
+    def acquire(self, program: int, place: Hashable, at: Hashable) -> None:
+        super().acquire(program, place, at)
+        self.turns.acquire(program, place, at)
+
+    def release(self, program: int, place: Hashable, at: Hashable) -> None:
+        self.turns.epochs[program] = self.epochs[program]
+        super().release(program, place, at)
+        self.turns.release(program, place, at)
+
+    def draw(self, program: int, place: Hashable, at: Hashable, releases: bool, begins: bool) -> None:
+        """Begin a turn with a number of that address, which tells others of no work but that before the first draw.
+
+        begins: whether a loop over such numbers begins.
+        """
+        if releases:
+            super().release(program, place, at)
+        else:
+            self.epochs[program] += 1
+        self.begun[program] = self.epochs[program]
+        row = self.turns._row(program)
+        if program in self.first and not begins:
+            row[:] = self.first[program]
+            self.turns.acquire(program, place, at)
+            return
+        row[program] = self.epochs[program]
+        self.first[program] = row.copy()
+        if releases:
+            self.turns.released.add(place, at, row)

@@ -15,11 +15,10 @@ import numpy as np
 from ..ir.passes.split_cores import CORES, barrier_cores
 from ..ir.program import Op, Program
 from .access import Access
-from .clocks import NO_BASE, Clocks
+from .clocks import EVER, NO_BASE, Clocks
 from .core_uses import CoreUses, by_hand, core_uses
 
 MODES = ("all_cube", "all_vector")
-EVER = np.iinfo(np.int32).max
 
 
 def has_core_barrier(program: Program) -> bool:
@@ -46,7 +45,7 @@ class CoreBarrierClocks(Clocks):
             self.handed_over(a.programs, 1 - here)  # by a flag of the compiler's own
         return np.asarray(2 * a.programs + here)
 
-    def now(self, programs: np.ndarray) -> tuple[Any, tuple[np.ndarray, np.ndarray, bool]]:
+    def now(self, programs: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
         rows = self.rows[programs]
         rows[np.arange(len(programs)), programs ^ 1] = EVER
         return self.epochs[programs], (NO_BASE, rows, False)

@@ -91,7 +91,7 @@ class CoreClocks:
     def order(
         self, programs: np.ndarray, seats: np.ndarray, what: int, same: bool
     ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """What orders accesses of these cores, as `visit_boxes` takes it; other programs are not asked about.
+        """What orders accesses of these cores, as `_element_map.visit` takes it; other programs are not asked about.
 
         same: whether it does not matter which of two stores that both Vector cores make alike comes last.
         """

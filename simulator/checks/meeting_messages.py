@@ -13,6 +13,7 @@ WAYS_OUT = {
     "store": "give each of them elements of its own, or combine with an atomic",
     "load": "let one launch write what the next one reads, or write to another tensor",
     "atomic": "store before the atomic that tells the other program of it, and load after its own one",
+    "number": "give each number elements of its own, combine with an atomic, or take a lock",
     "barrier": "a barrier orders what its kind of cores did and had heard of: let the core wait for the other one's flag "
     "before it, or take sync_block_all of mode 'all'",
     "relaxed": "store before the atomic that tells the other program of it, and load after its own one, both of "
@@ -35,6 +36,12 @@ def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> 
     if met.equal:
         text = f"programs {p} and {q} both store the same value to {element} ({_lines(one, two)})"
         return note(f"{text}: legal, and one of them would do", place(one), (p, q))
+    if p == q:
+        text = (
+            f"program {p} {_does(one)} {element} and {_does(two)} it with another number that an atomic handed out "
+            f"({_lines(one, two)}), which another program may draw: on the device {_then(one, two)}"
+        )
+        return fault(f"{text}; {WAYS_OUT['number']}", place(one), (p,))
     if one.kind == two.kind == "store":
         text = (
             f"programs {p} and {q} both store to {element} ({_lines(one, two)}) without an atomic: on the device either "

@@ -13,12 +13,12 @@ from ..interpreter.tensors import Tensor
 from ._element_map import visit
 from ._races import mark_lanes
 from .access import Access
+from .clocks import EPOCHS
 from .memory.areas import Area, Areas
 from .stored_values import StoredValues
 
 LOAD, STORE, ATOMIC = range(3)
 MOST_UNITS = 1 << 30  # of an area: 8 GiB for each entry of an element
-EPOCHS = (1 << 16) - 1
 MOST_OPERATIONS = (1 << 14) - 1
 _NOTHING = np.empty(0, np.uint64)
 _ENTRIES = (1, 2, 2, 1)  # an element, see _element_map.pyx

@@ -18,10 +18,11 @@ import numpy as np
 from ..interpreter.tensors import Tensor
 from ..ir.pointer_roots import pointer_roots
 from ..ir.program import Op, Program
+from ..ir.work_queues import work_queues
 from ..messages import Message, note
 from . import clocks as order
 from .access import Access, Watcher
-from .clocks import Clocks
+from .clocks import Clocks, TurnClocks
 from .core_barriers import CoreBarrierClocks, has_core_barrier
 from .core_uses import core_uses
 from .meeting_messages import polled, unordered
@@ -101,6 +102,8 @@ class ProgramRaces(Watcher):
             return
         if self.by_core:
             self.clocks = CoreBarrierClocks(self.program, self.programs)
+        elif self.shared.queues.accesses and not self.barrier and self.programs <= order.MOST_AT_ONCE:
+            self.clocks = TurnClocks(self.programs)
         else:
             self.clocks = Clocks(self.programs, self.stops)
 
@@ -165,7 +168,10 @@ class ProgramRaces(Watcher):
             if order.polls(a.op) and (a.op.id,) not in self.told and clocks.heard(program, where, at):
                 self.told[a.op.id,] = polled(a)
         self._visit(a, kind)
-        if order.releases(a.op):
+        if isinstance(clocks, TurnClocks) and a.op.id in self.shared.queues.draws:
+            begins = a.op.id in self.shared.queues.begins
+            clocks.draw(program, where, at, order.releases(a.op), begins)
+        elif order.releases(a.op):
             clocks.release(program, where, at)
 
     def _visit(self, a: Access, kind: int) -> None:
@@ -178,12 +184,16 @@ class ProgramRaces(Watcher):
             if a.op.id not in self.clocks.uses.core:
                 return  # a scalar that both cores load
             agents = self.clocks.agents(a, self.memory.area(a.tensor).names)
+        elif (
+            isinstance(self.clocks, TurnClocks) and kind != ATOMIC and a.op.id in self.shared.queues.accesses
+        ):
+            agents = self.programs + a.programs
         if kind == STORE and a.value is not None:
             self.memory.area(a.tensor).map.put(a)
         epochs, how = (0, order.UNORDERED) if self.clocks is None else self.clocks.now(agents)
         met = self.memory.visit(a, kind, entries(agents, epochs, number), how)
         if met is not None:
-            self._tell(a, met._replace(agent=met.agent // 2) if self.by_core else met)
+            self._tell(a, met._replace(agent=met.agent // 2 if self.by_core else met.agent % self.programs))
 
     def _note(self, a: Access) -> None:
         if self.notes.full:
@@ -203,6 +213,8 @@ class ProgramRaces(Watcher):
         other = self.operations[met.operation]
         key = a.tensor.name, *sorted((a.op.id, other.id))
         known = self.told.get(key)
+        if met.equal and met.agent == a.programs[met.lane]:
+            return
         if known is None or (known.kind == "note" and not met.equal):
             handed_on = self.mode == "all" and bool(self.shared.names)
             way = "relaxed" if self.mode == "all" and self.shared.relaxed else "atomic" if handed_on else ""
@@ -223,7 +235,7 @@ class _Plan(NamedTuple):
 class Shared:
     """What the source says of the tensors that programs may meet in, by argument.
 
-    names: in which atomics or waiting loads tell one program of others.
+    names: in which atomics or waiting loads tell one program of others. queues: atomics that hand out work.
     """
 
     def __init__(self, program: Program) -> None:
@@ -234,6 +246,7 @@ class Shared:
         atomics = self._named(op for op in ops if op.kind == "atomic")
         self.waits = frozenset(op.id for op in ops if op.id in self.waits and self._named([op]) & atomics)
         self.names = self._named(op for op in ops if order.acquires(op, self.waits))
+        self.queues = work_queues(program)
         self.relaxed = any(op.kind == "atomic" and op.attrs["sem"] != "acq_rel" for op in ops)
 
     def _named(self, ops: Iterable[Op]) -> set[str]:

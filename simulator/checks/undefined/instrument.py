@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir.affine import DENSE, SCALAR
+from ...ir.index_arithmetic import MASKS
 from ...ir.program import Op, Program, Region, Value
 from ...precision.dtypes import int1
 from .taint import MIXING, Taint, is_elementwise, is_source, moved
@@ -155,7 +156,7 @@ class Instrumenter:
         """What says which elements of the result of an operation are defined."""
         r, a = op.results[0], op.args
         if is_source(op):
-            return self.rule(op.kind, op, r, a[1] if op.kind == "load" else None)
+            return self.rule(op.kind, op, r, a[MASKS[op.kind]] if op.kind in MASKS else None)
         if op.kind == "load":
             return self.rule("filled", op, r, a[1], self.of(a[2]))
         if op.kind == "select":
@@ -203,7 +204,7 @@ class Instrumenter:
             self._require(op, "condition", self.of(op.args[0]))
         if op.kind not in ("load", "store", "atomic"):
             return
-        mask = op.args[1 if op.kind == "load" else 2]
+        mask = op.args[MASKS[op.kind]]
         self._require(op, "mask", self.of(mask))
         self._require(op, "address", self.of(op.args[0]), mask)
         for v in op.args[1::2] if op.kind != "load" else ():  # the value; the one expected

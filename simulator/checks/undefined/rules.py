@@ -131,6 +131,7 @@ def _dot(op: Op, a: Any, b: Any, acc: Any = None) -> Any:
 
 RULES: dict[str, Callable[..., Any]] = {
     "load": _load,
+    "atomic": _load,
     "filled": _filled,
     "alloc": _alloc,
     "same": _same,

@@ -22,7 +22,7 @@ MIXING = (
     "dot",
 )  # an element of the result comes from many
 ELEMENTWISE = ("unary", "binary", "compare", "cast", "bitcast", "fma", "addptr")
-OTHERS = ("select", "gather", "move", "alloc", "load")
+OTHERS = ("select", "gather", "move", "alloc", "load", "atomic")
 
 
 def is_elementwise(op: Op) -> bool:
@@ -45,6 +45,8 @@ def is_source(op: Op) -> bool:
     """Whether an operation makes elements that nobody gave a value."""
     if op.kind == "load":
         return op.args[1] is not None and op.args[2] is None and op.attrs.get("padding") != "zero"
+    if op.kind == "atomic":
+        return op.args[2] is not None and bool(op.attrs.get("result_used", True))
     return op.kind == "alloc"
 
 

@@ -18,6 +18,7 @@ from .instrument import DEFINED, instrumented
 from .rules import RULES
 from .taint import MIXING, Taint, is_source
 
+MAYBE = ("load", "atomic", "select", "alloc")  # which have undefined elements or not, as masks will have it
 MOST_PLACES = 3  # loads or buffers that one message names
 # By the padding of a load: what has no value, for want of what, and what is known of it. Triton-Ascend's rule is that of
 # `tl.load` in its python/triton/language/core.py.
@@ -71,7 +72,7 @@ class UndefinedElements(Watcher):
             self._require(interpreter, op, *args)
             return None
         found = RULES[op.name](op, *args)
-        if op.name in ("load", "filled", "select", "alloc") and not is_full(found):
+        if op.name in (*MAYBE, "filled") and not is_full(found):
             self.dirty.add(op.attrs["of"].id)
         return found
 
@@ -120,6 +121,12 @@ class UndefinedElements(Watcher):
             if len(loads) == 1
             else f"this load (or of those at {_first(list(loads)[1:])}) have"
         )
+        if source.kind == "atomic":
+            text = (
+                f"masked-out lanes of this atomic_{source.name} give no old value, and {_doing(use, them)}: Triton leaves "
+                "them undefined; take tl.where(mask, old, ...) before lanes are combined, or the same mask at the store"
+            )
+            return fault(text, first, (use.number,))
         lanes, way, why = _WITHOUT[source.attrs.get("padding")]
         text = (
             f"{lanes} of {which} no `{way}`, and {_doing(use, them)}: {why}; give "
@@ -144,7 +151,7 @@ class UndefinedElements(Watcher):
             op = self.made.get(v.id)
             if op is None:
                 todo += [(x, mixed) for x in self.arguments.get(v.id, ())]
-            elif op.kind in ("load", "select", "alloc") and op.id not in self.dirty:
+            elif op.kind in MAYBE and op.id not in self.dirty:
                 continue
             elif is_source(op):
                 out.setdefault(op.id, (op, mixed))

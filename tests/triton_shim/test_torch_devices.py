@@ -141,3 +141,13 @@ def test_torch_that_was_there_before(shim: None) -> None:
     with triton_shim.installed():  # inside of another one: nothing changes
         assert torch.zeros(1, device="npu").device.type == "cpu"
     assert torch.zeros(1, device="npu").device.type == "cpu"
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_tensors_that_nobody_writes_are_marked_where_all_is_checked(check: bool) -> None:
+    with sim.device(check=check):
+        marked = torch.Tensor(2, 3), torch.Tensor(torch.Size([4])), torch.empty(5), torch.ones(2).new_empty(3)
+        given = torch.Tensor([1, 2]), torch.Tensor(torch.ones(3)), torch.nn.Parameter(torch.ones(2))
+    if check:
+        assert all(x.isnan().all() for x in marked)
+    assert not any(x.isnan().any() for x in given)

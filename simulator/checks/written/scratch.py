@@ -114,6 +114,16 @@ def mark_torch(name: str, made: Any) -> None:
     fill_bytes(torch.empty(0, dtype=torch.uint8).set_(storage).numpy())
 
 
+def mark_sized(made: Any, *sizes: Any, **_: Any) -> None:
+    """The same of `torch.Tensor(3, 4)`, which a mode of torch does not see; stands for `torch.Tensor.__init__`."""
+    if (
+        sizes
+        and type(made).__name__ == "Tensor"
+        and all(type(n) is int or type(n).__name__ == "Size" for n in sizes)
+    ):
+        mark_torch("empty", made)
+
+
 @contextmanager
 def numpy_marked(folder: str) -> Iterator[None]:
     """np.empty and np.empty_like mark what they make, where code in a folder calls them and check is on."""

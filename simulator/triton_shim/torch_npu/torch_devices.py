@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ... import observers as watching
-from ...checks.written.scratch import mark_torch
+from ...checks.written.scratch import mark_sized, mark_torch
 from . import npu
 from .clock import CLOCK
 
@@ -135,6 +135,7 @@ class TorchOnCpu:
                 self.patches.set(owner, device, lambda x, *_, **__: x)
             self.patches.set(torch.Tensor, f"is_{device}", True)
         self.patches.set(torch.Tensor, "pin_memory", lambda x, *_: x)
+        self.patches.set(torch.Tensor, "__init__", mark_sized)
 
     def _threads(self) -> None:
         """A mode of torch is that of one thread: each thread that is started gets one of its own."""

@@ -160,14 +160,14 @@ class CoreRaces(Watcher):
 
     def _meet(self, a: Access, met: Meeting, here: int) -> None:
         other = self.operations[met.operation]
-        key = min(a.op.id, other.id), max(a.op.id, other.id)
+        key, names = (min(a.op.id, other.id), max(a.op.id, other.id)), self.memory.area(a.tensor).names
         there = int(met.agent // 2 % SEATS != CUBE_SEAT)
         if here == there:
-            self.told.setdefault(key, vector_cores_unordered(a, met, other))
+            self.told.setdefault(key, vector_cores_unordered(a, met, other, names))
         elif a.op.id in self.uses.core and other.id in self.uses.core:
             if key not in self.told:
                 cores = CORES[here], CORES[there]
-                self.told[key] = cores_unordered(a, met, other, cores, self._how(a, met, here))
+                self.told[key] = cores_unordered(a, met, other, cores, self._how(a, met, here), names)
             if self.two and not self.by_hand:
                 self.clocks.handed_over(a.programs, there)
 

@@ -32,7 +32,7 @@ def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> 
     p, q = int(met.agent), int(a.programs[met.lane])
     sides = sorted(((p, other), (q, a.op)), key=lambda side: side[0])
     (p, one), (q, two) = sides
-    element = f"element {met.element} of {a.tensor.name!r}{_shared(a.tensor.name, names)}"
+    element = _element(a, met, names)
     if met.equal:
         text = f"programs {p} and {q} both store the same value to {element} ({_lines(one, two)})"
         return note(f"{text}: legal, and one of them would do", place(one), (p, q))
@@ -55,21 +55,23 @@ def unordered(a: Access, met: Meeting, other: Op, way: str, names: set[str]) -> 
     return fault(f"{text}; {_way_out(one, two, way)}", place(one), (p, q))
 
 
-def cores_unordered(a: Access, met: Meeting, other: Op, cores: tuple[str, str], how: str) -> Message:
+def cores_unordered(
+    a: Access, met: Meeting, other: Op, cores: tuple[str, str], how: str, names: set[str]
+) -> Message:
     """The message about the two kinds of cores of a program. cores: names of that of `a` and of the other one.
 
     how: "compiler" where it orders them; "" where no flag passed, "flags" where some did, but set before; "earlier" where
-    what is loaded was stored before, and stored again.
+    what is loaded was stored before, and stored again. names: of the arguments that share the memory.
     """
-    program = met.agent // (2 * SEATS)
+    program, (here, there) = met.agent // (2 * SEATS), cores
     what = (
-        f"the {cores[1]} core {_does(other)} element {met.element} of {a.tensor.name!r} (line {other.loc.line}) and the "
-        f"{cores[0]} core {_does(a.op)} it (line {a.op.loc.line}), in program {program}"
+        f"the {there} core {_does(other)} {_element(a, met, names)} (line {other.loc.line}) and the {here} core "
+        f"{_does(a.op)} it (line {a.op.loc.line}), in program {program}"
     )
     if how == "compiler":
         text = f"{what}: they are ordered by flags that the compiler adds, unless disable_auto_inject_block_sync is set"
         return note(text, place(a.op), (program,))
-    sides = (other, cores[1]), (a.op, cores[0])
+    sides = (other, there), (a.op, here)
     overwritten = how == "earlier" and "load" in (a.op.kind, other.kind)
     then = _overwritten(*sides) if overwritten else _too_soon(*sides, how)
     return fault(f"{what}, without a flag between them: {then}{PIPES}", place(a.op), (program,))
@@ -90,25 +92,31 @@ def _too_soon(one: tuple[Op, str], two: tuple[Op, str], how: str) -> str:
     if one[0].kind == "load" and two[0].kind == "store" and two[0].id < one[0].id:
         one, two, how = two, one, ""
     (first, there), (second, here) = one, two
-    text = "on the device the second need not wait for the first; "
-    if how != "flags":
-        return text + (
-            f"let the {there} core sync_block_set behind line {first.loc.line} and the {here} core sync_block_wait before "
-            f"line {second.loc.line}"
+    way = _set_and_wait(first, there, second, here)
+    if how == "flags":
+        way = (
+            f"the flags that the {here} core has waited for were set before line {first.loc.line}, by a pipe that does not "
+            f"do it, or block another pipe than that of line {second.loc.line}; wait for one that is set behind it, by an "
+            "event of its own"
         )
-    return text + (
-        f"the flags that the {here} core has waited for were set before line {first.loc.line}, by a pipe that does not "
-        f"do it, or block another pipe than that of line {second.loc.line}; wait for one that is set behind it, by an event "
-        f"of its own, or let the {there} core wait before it for a flag back from the {here} core"
+    if first.kind == "load" and second.kind == "store":
+        way += f"; or, if what is stored is to be loaded, {_set_and_wait(second, here, first, there)}"
+    return f"on the device the second need not wait for the first; {way}"
+
+
+def _set_and_wait(first: Op, there: str, second: Op, here: str) -> str:
+    return (
+        f"let the {there} core sync_block_set behind line {first.loc.line} and the {here} core sync_block_wait before line "
+        f"{second.loc.line}"
     )
 
 
-def vector_cores_unordered(a: Access, met: Meeting, other: Op) -> Message:
-    """The message about the two Vector cores of a program."""
+def vector_cores_unordered(a: Access, met: Meeting, other: Op, names: set[str]) -> Message:
+    """The message about the two Vector cores of a program. names: of the arguments that share the memory."""
     assert a.vector_cores is not None
     here, program = int(a.vector_cores[met.lane]), met.agent // (2 * SEATS)
     (p, one), (q, two) = sorted(((here, a.op), (1 - here, other)), key=lambda side: side[0])
-    element = f"element {met.element} of {a.tensor.name!r}"
+    element = _element(a, met, names)
     if one.kind == two.kind == "store":
         what = f"vector cores {p} and {q} both store to {element}"
     else:
@@ -131,9 +139,10 @@ def polled(a: Access) -> Message:
     return note(text, place(a.op), (int(a.programs[0]),))
 
 
-def _shared(name: str, names: set[str]) -> str:
-    others = " and ".join(repr(x) for x in sorted(names - {name}))
-    return f" (which shares memory with {others})" if others else ""
+def _element(a: Access, met: Meeting, names: set[str]) -> str:
+    others = " and ".join(repr(x) for x in sorted(names - {a.tensor.name}))
+    shared = f" (which shares memory with {others})" if others else ""
+    return f"element {met.element} of {a.tensor.name!r}{shared}"
 
 
 def _way_out(one: Op, two: Op, way: str) -> str:

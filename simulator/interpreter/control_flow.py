@@ -173,7 +173,7 @@ class Flow(InterpreterState):
                 self.active = all_active[index]
                 inner = Frame(frame, index)
             carried, _ = self.while_part(op, 1, inner, carried)
-            if spin is not None and not waits.go_on(spin, carried, len(index)):
+            if spin is not None and not waits.go_on(spin, inner, carried, len(index)):
                 raise EndlessLoop(self, op, spin.condition).error(
                     partial(self._once_more, op, inner, carried)
                 )

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 import ascendtile.simulator.language.extra.cann.extension as al
+from ascendtile.simulator.interpreter.control_flow import Flow
+from ascendtile.simulator.interpreter.two_cores import spin
 
 from .runs import launch
 
@@ -236,3 +238,77 @@ def test_a_barrier_that_loaded_data_decides_on_is_passed_by_all_programs_or_is_a
             passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=1, FLAG=False)
         with pytest.raises(sim.RunError, match=r"test_spins.py:.*sync_block_all in a kernel with flags"):
             passes_a_barrier_if_asked[(3,)](asked, zeros(8), out, 3, MISSING=3, FLAG=True)
+
+
+@sim.jit
+def until(out, start, end, by, KIND: tl.constexpr):
+    """Loops that a look ahead can follow, with turns beside them."""
+    p = tl.program_id(0)
+    turns = 0
+    if KIND == "less":
+        i = start + p
+        while i < end:
+            i += by
+            turns += 1
+    elif KIND == "both":
+        i, j = start, end
+        while (i < j) & (j > 0):
+            i, j = i + by, j - 1
+            turns += 1
+    elif KIND == "small":
+        k = start.to(tl.int8)
+        while k >= 0:
+            k = (k + by).to(tl.int8)
+            turns += 1
+    elif KIND == "hash":
+        h = start.to(tl.uint32)
+        while (h & 255) != 3:
+            h = h * 1103515245 + 12345
+            turns += 1
+    tl.store(out + p, turns)
+
+
+@given(
+    st.sampled_from(["less", "both", "small", "hash"]),
+    st.integers(0, 100),
+    st.integers(30, 300),
+    st.integers(1, 7),
+    st.integers(1, 3),
+)
+def test_looking_ahead_refuses_no_loop_that_ends_within_the_limit(kind, start, end, by, programs):
+    """And gives up those that do not where they have begun."""
+    out, again = zeros(4), zeros(4)
+    launch(until, (programs,), out, start, end, by, KIND=kind)
+    need = max(1, int(out.max()) + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spin, "MANY", 2)
+        with sim.device(step_limit=need):
+            launch(until, (programs,), again, start, end, by, KIND=kind)
+        assert again.tolist() == out.tolist()
+        with sim.device(step_limit=need - 1 or 1):
+            if need > 1:
+                with pytest.raises(sim.RunError, match=f"more than {need - 1} loop iterations"):
+                    launch(until, (programs,), again, start, end, by, KIND=kind)
+
+
+@sim.jit
+def steps_over(x, out, BY: tl.constexpr):
+    i = tl.load(x)
+    turns = tl.zeros((8,), tl.float32)
+    while i != 10:
+        i += BY
+        turns += 1.0
+    tl.store(out, i)
+
+
+def test_a_loop_that_steps_over_its_end_is_carried_out_no_further_than_it_takes_to_see_that(monkeypatch):
+    steps: list[int] = []
+    real = Flow.step
+    monkeypatch.setattr(Flow, "step", lambda self, op: (steps.append(1), real(self, op)))
+    monkeypatch.setattr(spin, "MANY", 64)
+    with sim.device(step_limit=5000), pytest.raises(sim.RunError, match="more than 5000 loop iterations"):
+        launch(steps_over, (2,), np.ones(1, np.int32), zeros(), BY=2)
+    assert len(steps) < 100
+    out = zeros()
+    launch(steps_over, (2,), np.ones(1, np.int32), out, BY=1)
+    assert out[0] == 10

@@ -33,7 +33,7 @@ def reads_memory(program: Program, op: Op) -> bool:
     """Whether what a `while` does next depends on memory."""
     known = program.for_checks.setdefault("whiles", {})
     if op.id not in known:
-        found = _Slice(op)
+        found = Slice(op)
         found.add(op.regions[0].yields[:1])
         known[op.id] = bool(found.reads)
     return bool(known[op.id])
@@ -46,7 +46,7 @@ def condition_of(
 
     sharing: the arguments that share memory with those of these names.
     """
-    found, inside = _Slice(op), list(inside_of(op))
+    found, inside = Slice(op), list(inside_of(op))
     found.add(op.regions[0].yields[:1])
     written: frozenset[str] | None = frozenset()
     while True:
@@ -77,7 +77,7 @@ def _meets(program: Program, op: Op, names: AbstractSet[str] | None) -> bool:
     return names is None or not found or not names.isdisjoint(found)
 
 
-class _Slice:
+class Slice:
     """Values of a loop that others depend on."""
 
     def __init__(self, op: Op) -> None:

@@ -18,9 +18,11 @@ from ...ir.program import Op
 from ..tensors import overlap
 from ..values import Affine, Box, Opaque, Pointers
 from .condition import Condition, condition_of, reads_memory
+from .look_ahead import reaches
 
 FIRST = 8  # iteration that is looked at, and then those of 16, 32, 64 ...; the first ones, too, of a loop that reads memory
 MOST_BYTES = 1 << 26  # of memory that is compared, where the loop writes to it
+MANY = 1 << 14  # iterations after which it is looked whether the step limit is reached
 AFTER = 3  # iterations that are looked at when others have gone on
 
 
@@ -33,6 +35,7 @@ class Waits:
         self.each = 0  # of how many iterations from there each is looked at
         self.due = 1 if reads_memory(state.program, op) else FIRST
         self.again = False
+        self.ends = 0  # of how many lanes the first one is known to end
 
     def look(self, iteration: int, carried: Sequence[Any], lanes: int) -> Spin | None:
         """An iteration (from 0) begins; gives it if it is looked at."""
@@ -42,10 +45,12 @@ class Waits:
         self.due = iteration + 1 if since < self.each else self.first + 2 * since
         return Spin(self.state, self.op, carried, lanes, iteration)
 
-    def go_on(self, spin: Spin, carried: Sequence[Any], lanes: int) -> bool:
-        """Whether that iteration changed anything, or others could go on; else it never ends."""
+    def go_on(self, spin: Spin, frame: Any, carried: Sequence[Any], lanes: int) -> bool:
+        """Whether that iteration changed anything, or others could go on; else it never ends. frame: around the loop."""
         if not spin.stands(carried, lanes):
             self.again = False
+            if spin.iteration >= MANY and lanes != self.ends:
+                self._look_ahead(frame, carried, lanes)
             return True
         state = self.state
         if state.turns is None or not spin.condition.reads:
@@ -56,6 +61,12 @@ class Waits:
         self.first = self.due = spin.iteration + 1
         self.each, self.again = AFTER, True
         return True
+
+    def _look_ahead(self, frame: Any, carried: Sequence[Any], lanes: int) -> None:
+        """Where the loop reaches the step limit in any case it does so now."""
+        if reaches(self.op, frame, carried, self.state.steps_left):
+            self.state.steps_left = 0
+        self.ends = lanes
 
 
 class Spin:

@@ -10,6 +10,11 @@ cdef inline bint mark(uint64_t* bits, int64_t first, int64_t count) noexcept nog
     """Set `count` bits from `first`; tells whether one of them was set."""
     cdef int64_t n
     cdef uint64_t mask, met = 0
+    if count == 1:  # without the loop
+        mask = (<uint64_t> 1) << (first & 63)
+        met = bits[first >> 6] & mask
+        bits[first >> 6] |= mask
+        return met != 0
     while count > 0:
         n = min(count, 64 - (first & 63))  # as many as lie in one word
         mask = (~<uint64_t> 0) >> (64 - n) << (first & 63)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..interpreter.tensors import Tensor
 from ._element_map import visit
 from .access import Access
 from .memory.areas import Area, Areas
@@ -49,24 +47,23 @@ class MemoryMap(Areas[list[np.ndarray]]):
     """The areas of a launch's tensors, each with arrays of entries: of stores, loads, atomics."""
 
     def __init__(self) -> None:
-        super().__init__(lambda _: [_NOTHING] * 3)
+        super().__init__(lambda _: [_NOTHING] * 3, _finer)
         self.left_out: dict[str, int] = {}  # arguments that are too large -> units
 
     def visit(self, a: Access, kind: int, lanes: np.ndarray, order: tuple[Any, ...]) -> Meeting | None:
         """An access; gives the first element at which it is not ordered after another one. lanes: entries; order: see
         `_element_map.visit`.
         """
-        area = self.area(a.tensor)
+        area, shift, scale = self.placed(a.tensor)
         if area.units > MOST_UNITS:
             self.left_out[a.tensor.name] = area.units
             return None
-        place = area.place(a.tensor) or _refined(area, a.tensor)
         _require(area, kind)
-        met = visit(area.map, place, kind, lanes, order, a.runs)
+        met = visit(area.map, (shift, scale), kind, lanes, order, a.runs)
         if met is None:
             return None
         lane, unit, other = met
-        element = (unit - place[0]) // place[1] - a.tensor.origin
+        element = (unit - shift) // scale - a.tensor.origin
         return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element)
 
 
@@ -77,12 +74,8 @@ def _require(area: Area[list[np.ndarray]], kind: int) -> None:
         area.map[slot] = np.zeros(area.units * _ENTRIES[slot], np.uint64)
 
 
-def _refined(area: Area[list[np.ndarray]], tensor: Tensor) -> tuple[int, int]:
-    """The place of a view of smaller elements, for which the units become smaller."""
-    before = area.unit
-    area.unit = math.gcd(before, tensor.dtype.itemsize, tensor.address - area.low)
-    area.map = [
-        np.repeat(x.reshape(-1, size), before // area.unit, axis=0).reshape(-1)
-        for x, size in zip(area.map, _ENTRIES, strict=True)
+def _finer(arrays: list[np.ndarray], times: int) -> list[np.ndarray]:
+    return [
+        np.repeat(x.reshape(-1, size), times, axis=0).reshape(-1)
+        for x, size in zip(arrays, _ENTRIES, strict=True)
     ]
-    return (tensor.address - area.low) // area.unit, tensor.dtype.itemsize // area.unit

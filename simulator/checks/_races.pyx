@@ -6,15 +6,10 @@ from libc.string cimport memcmp
 from ascendtile.simulator.checks.memory._runs cimport Runs, Walk, next_run
 
 
-cdef inline bint mark(uint64_t* bits, int64_t first, int64_t count) noexcept nogil:
-    """Set `count` bits from `first`; tells whether one of them was set."""
+cdef inline uint64_t mark(uint64_t* bits, int64_t first, int64_t count) noexcept nogil:
+    """Set `count` bits from `first`; gives 0 if none of them was set."""
     cdef int64_t n
     cdef uint64_t mask, met = 0
-    if count == 1:  # without the loop
-        mask = (<uint64_t> 1) << (first & 63)
-        met = bits[first >> 6] & mask
-        bits[first >> 6] |= mask
-        return met != 0
     while count > 0:
         n = min(count, 64 - (first & 63))  # as many as lie in one word
         mask = (~<uint64_t> 0) >> (64 - n) << (first & 63)
@@ -22,20 +17,26 @@ cdef inline bint mark(uint64_t* bits, int64_t first, int64_t count) noexcept nog
         bits[first >> 6] |= mask
         count -= n
         first += n
-    return met != 0
+    return met
 
 
 def mark_all(uint64_t[::1] bits, Runs runs):
-    """Mark the elements of an access; tells whether one was marked before."""
-    cdef Py_ssize_t lane
+    """Mark the elements of an access; tells whether one was marked before. Always on: so single elements, of
+    which there are many, go without the walk.
+    """
+    cdef Py_ssize_t lane, k
     cdef Walk w
-    cdef bint met = False
+    cdef uint64_t met = 0
+    cdef bint every = runs.boxes or runs.chosen.shape[0] == 0
     with nogil:
-        for lane in range(runs.lanes):
+        for k in range(0 if runs.boxes else runs.at.shape[0]):
+            if every or runs.chosen[k]:
+                met |= mark(&bits[0], runs.at[k], 1)
+        for lane in range(runs.lanes if runs.boxes else 0):
             runs.begin(lane, &w)
             while next_run(&w):
                 met |= mark(&bits[0], w.at, w.count)
-    return met
+    return met != 0
 
 
 def find_unequal(

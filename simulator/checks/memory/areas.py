@@ -20,10 +20,11 @@ class Area(Generic[Map]):
 
     map: Map
 
-    def __init__(self, low: int, high: int, unit: int) -> None:
-        self.low, self.high, self.unit = low, high, unit
-        self.tensors: list[Tensor] = []
-        self.names: set[str] = set()
+    def __init__(self, first: Tensor) -> None:
+        self.low, self.high = _ends(first)
+        self.unit = first.dtype.itemsize
+        self.tensors = [first]
+        self.names = {first.name}
 
     @property
     def units(self) -> int:
@@ -41,6 +42,11 @@ class Area(Generic[Map]):
         self.tensors += tensors
         self.names.update(t.name for t in tensors)
         return before != (self.low, self.high, self.unit)
+
+
+def _ends(t: Tensor) -> tuple[int, int]:
+    """Its bytes: the first one, and that behind the last."""
+    return t.address, t.address + t.elements * t.dtype.itemsize
 
 
 class Areas(Generic[Map]):
@@ -65,13 +71,17 @@ class Areas(Generic[Map]):
 
     def _put(self, t: Tensor) -> Area[Map] | None:
         """The area of a tensor, if it is new or has grown."""
-        low, high = t.address, t.address + t.elements * t.dtype.itemsize
+        low, high = _ends(t)
         met = [a for a in self.areas if a.low < high and low < a.high]
-        area = met[0] if met else Area(low, high, t.dtype.itemsize)
-        grown = area.take(low, high, t.dtype.itemsize, [t]) or not met
-        for other in met[1:]:
+        if not met:
+            area = self.known[id(t)] = Area(t)
+            self.areas.append(area)
+            return area
+        area, *others = met
+        grown = area.take(low, high, t.dtype.itemsize, [t])
+        for other in others:
             area.take(other.low, other.high, other.unit, other.tensors)
-        self.areas = [*(a for a in self.areas if a not in met), area]
+            self.areas.remove(other)
         self.known.update((id(x), area) for x in area.tensors)
         return area if grown else None
 

@@ -56,12 +56,15 @@ cdef inline bint mark_lane(uint64_t* bits, How how, Runs runs, Py_ssize_t lane) 
 
 def mark_all(uint64_t[::1] bits, int how, Runs runs):
     """Look at the marks of the elements of an access, set or clear them; tells whether one was marked, by a
-    lane before, too.
+    lane before, too. Always on: so single elements, of which there are many, go without the walk.
     """
-    cdef Py_ssize_t lane
-    cdef bint met = False
+    cdef Py_ssize_t lane, k
+    cdef bint met = False, every = runs.boxes or runs.chosen.shape[0] == 0
     with nogil:
-        for lane in range(runs.lanes):
+        for k in range(0 if runs.boxes else runs.at.shape[0]):
+            if every or runs.chosen[k]:
+                met |= mark(&bits[0], runs.at[k], 1, <How> how)
+        for lane in range(runs.lanes if runs.boxes else 0):
             met |= mark_lane(&bits[0], <How> how, runs, lane)
     return met
 

@@ -4,7 +4,6 @@ which elements were not always given the same value.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,12 +67,13 @@ class Entries:
             if not len(self.arrays[slot]):
                 self.arrays[slot] = np.zeros(units * _ENTRIES[slot], np.uint64)
 
-    def refine(self, times: int) -> None:
+    def finer(self, times: int) -> Entries:
         """Units become so many times smaller."""
         self.arrays = [
             np.repeat(x.reshape(-1, size), times, axis=0).reshape(-1)
             for x, size in zip(self.arrays, _ENTRIES, strict=True)
         ]
+        return self
 
     @property
     def again(self) -> bool:
@@ -99,33 +99,24 @@ class MemoryMap(Areas[Entries]):
     """The areas of a launch's tensors, each with its entries."""
 
     def __init__(self) -> None:
-        super().__init__(lambda _: Entries())
+        super().__init__(lambda _: Entries(), Entries.finer)
         self.left_out: dict[str, int] = {}  # arguments that are too large -> units
 
     def visit(self, a: Access, kind: int, lanes: np.ndarray, order: tuple[Any, ...]) -> Meeting | None:
         """An access; gives the first element at which it is not ordered after another one. lanes: entries; order: see
         `_element_map.visit`.
         """
-        area = self.area(a.tensor)
+        area, shift, scale = self.placed(a.tensor)
         if area.units > MOST_UNITS:
             self.left_out[a.tensor.name] = area.units
             return None
-        place = area.place(a.tensor) or _refined(area, a.tensor)
         area.map.require(kind, area.units)
-        met = visit(area.map.arrays, (*place, area.map.differ), kind, lanes, order, a.runs)
+        met = visit(area.map.arrays, (shift, scale, area.map.differ), kind, lanes, order, a.runs)
         if met is None:
             return None
         lane, unit, other, equal = met
-        element = (unit - place[0]) // place[1] - a.tensor.origin
+        element = (unit - shift) // scale - a.tensor.origin
         return Meeting(lane, (other >> 30) - 1, other & MOST_OPERATIONS, element, equal)
-
-
-def _refined(area: Area[Entries], tensor: Tensor) -> tuple[int, int]:
-    """The place of a view of smaller elements, for which the units become smaller."""
-    before = area.unit
-    area.unit = math.gcd(before, tensor.dtype.itemsize, tensor.address - area.low)
-    area.map.refine(before // area.unit)
-    return (tensor.address - area.low) // area.unit, tensor.dtype.itemsize // area.unit
 
 
 class MarksOfTwo:

@@ -131,3 +131,66 @@ def test_a_store_that_is_overwritten_unread_costs_time_and_names_both_lines(kern
 @pytest.mark.parametrize("how", [{"READ": True, "SHIFT": 0}, {"READ": False, "SHIFT": 1}])
 def test_a_store_that_is_read_or_overwritten_in_part_is_not_told(kernel, how):
     assert stored(kernel, **how) == []
+
+
+@sim.jit
+def through_two_arguments(a, b, READ: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(a + i, 1.0)
+    if READ:
+        tl.store(b + i + B, tl.load(b + i))
+    tl.store(b + i, 2.0)
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_store_is_in_vain_also_through_another_argument_in_its_memory(read):
+    x = np.zeros(64, np.float32)
+    with sim.device(check=True, time=False):
+        run = through_two_arguments[(1,)](x[:32], x, READ=read)
+    assert bool(told(run, "time", "in vain")) is not read
+
+
+@sim.jit
+def of_smaller_elements(x, out, READ: tl.constexpr):
+    i = tl.arange(0, 2 * B)
+    tl.store(x + tl.arange(0, B), tl.load(out + tl.arange(0, B)))
+    halves = x.to(tl.pointer_type(tl.int16), bitcast=True)
+    if READ:
+        tl.store(out + i, tl.load(halves + i))
+    tl.store(halves + i, i.to(tl.int16))
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_store_is_in_vain_also_through_a_view_of_smaller_elements(read):
+    with sim.device(check=True, time=False):
+        run = of_smaller_elements[(1,)](np.zeros(16, np.float32), np.zeros(32, np.float32), READ=read)
+    assert bool(told(run, "time", "in vain")) is not read
+
+
+@sim.jit
+def loads_halves(scratch, out, WRITE: tl.constexpr):
+    i = tl.arange(0, 2 * B)
+    halves = scratch.to(tl.pointer_type(tl.float16), bitcast=True)
+    if WRITE:
+        tl.store(halves + i, tl.zeros((2 * B,), tl.float16))
+    tl.store(out + i, tl.load(halves + i))
+
+
+@sim.jit
+def loads_at_an_address(address, out, WRITE: tl.constexpr):
+    i = tl.arange(0, B)
+    scratch = tl.load(address).to(tl.pointer_type(tl.float32))
+    if WRITE:
+        tl.store(scratch + i, 1.0)
+    tl.store(out + i, tl.load(scratch + i))
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_what_nobody_has_written_is_known_through_views_and_addresses(write):
+    scratch, another = sim.empty(16), sim.empty(16)
+    with sim.device(check=True, time=False):
+        runs = [
+            loads_halves[(1,)](scratch, np.zeros(32, np.float16), WRITE=write),
+            loads_at_an_address[(1,)](np.array([another.ctypes.data]), np.zeros(16, np.float32), WRITE=write),
+        ]
+    assert [bool(told(run, "fault", "nobody has written")) for run in runs] == [not write] * 2

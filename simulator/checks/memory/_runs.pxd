@@ -35,11 +35,12 @@ cdef class Runs:
 cdef inline bint next_run(Walk* w) noexcept nogil:
     """Go to the next run; False behind the last one."""
     cdef int axis
-    while w.k < w.end:
-        w.k += 1
-        if w.chosen == NULL or w.chosen[w.k - 1]:
-            w.at = w.places[w.k - 1]
-            return True
+    cdef Py_ssize_t k = w.k
+    while k < w.end and w.chosen != NULL and not w.chosen[k]:
+        k += 1
+    if k < w.end:
+        w.k, w.at = k + 1, w.places[k]
+        return True
     if w.axis < 0:
         return False
     w.at = w.after

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from ...interpreter.tensors import Tensor
 
 Map = TypeVar("Map")
@@ -18,19 +20,19 @@ class Area(Generic[Map]):
 
     map: Map
 
-    def __init__(self, low: int, high: int, unit: int) -> None:
-        self.low, self.high, self.unit = low, high, unit
-        self.tensors: list[Tensor] = []
-        self.names: set[str] = set()
+    def __init__(self, first: Tensor) -> None:
+        self.low, self.high = _ends(first)
+        self.unit = first.dtype.itemsize
+        self.tensors = [first]
+        self.names = {first.name}
 
     @property
     def units(self) -> int:
         return (self.high - self.low) // self.unit
 
-    def place(self, tensor: Tensor) -> tuple[int, int] | None:
-        """Unit of window index 0 and units an element; None for a view of smaller elements than the units."""
-        shift, size = tensor.address - self.low, tensor.dtype.itemsize
-        return None if shift % self.unit or size % self.unit else (shift // self.unit, size // self.unit)
+    def place(self, tensor: Tensor) -> tuple[int, int]:
+        """Unit of window index 0 and units an element."""
+        return (tensor.address - self.low) // self.unit, tensor.dtype.itemsize // self.unit
 
     def take(self, low: int, high: int, unit: int, tensors: Iterable[Tensor]) -> bool:
         """Hold those, too; tells whether it is other units than before."""
@@ -42,11 +44,18 @@ class Area(Generic[Map]):
         return before != (self.low, self.high, self.unit)
 
 
-class Areas(Generic[Map]):
-    """The areas of a launch. make: gives the map of one; a new one where it grows."""
+def _ends(t: Tensor) -> tuple[int, int]:
+    """Its bytes: the first one, and that behind the last."""
+    return t.address, t.address + t.elements * t.dtype.itemsize
 
-    def __init__(self, make: Callable[[Area[Map]], Map]) -> None:
-        self.make = make
+
+class Areas(Generic[Map]):
+    """The areas of a launch. make: gives the map of one; a new one where it grows. finer: gives the same map with so
+    many entries for each one, as a view of smaller elements needs.
+    """
+
+    def __init__(self, make: Callable[[Area[Map]], Map], finer: Callable[[Map, int], Map]) -> None:
+        self.make, self.finer = make, finer
         self.areas: list[Area[Map]] = []
         self.known: dict[int, Area[Map]] = {}  # by tensor
 
@@ -62,13 +71,17 @@ class Areas(Generic[Map]):
 
     def _put(self, t: Tensor) -> Area[Map] | None:
         """The area of a tensor, if it is new or has grown."""
-        low, high = t.address, t.address + t.elements * t.dtype.itemsize
+        low, high = _ends(t)
         met = [a for a in self.areas if a.low < high and low < a.high]
-        area = met[0] if met else Area(low, high, t.dtype.itemsize)
-        grown = area.take(low, high, t.dtype.itemsize, [t]) or not met
-        for other in met[1:]:
+        if not met:
+            area = self.known[id(t)] = Area(t)
+            self.areas.append(area)
+            return area
+        area, *others = met
+        grown = area.take(low, high, t.dtype.itemsize, [t])
+        for other in others:
             area.take(other.low, other.high, other.unit, other.tensors)
-        self.areas = [*(a for a in self.areas if a not in met), area]
+            self.areas.remove(other)
         self.known.update((id(x), area) for x in area.tensors)
         return area if grown else None
 
@@ -80,8 +93,16 @@ class Areas(Generic[Map]):
             found = self.known[id(tensor.whole)]
         return found
 
-    def followed(self, tensor: Tensor) -> tuple[Map, int, int] | None:
-        """The map where a tensor lies, and its place there; None where there is no map or no place."""
-        area = self.area(tensor) if tensor.elements else None
-        place = None if area is None or area.map is None else area.place(tensor)
-        return None if area is None or place is None else (area.map, *place)
+    def placed(self, tensor: Tensor) -> tuple[Area[Map], int, int]:
+        """Where a tensor or a view lies: area, unit of window index 0, units an element."""
+        area = self.area(tensor)
+        shift, size = tensor.address - area.low, tensor.dtype.itemsize
+        if shift % area.unit or size % area.unit:
+            before, area.unit = area.unit, math.gcd(area.unit, size, shift)
+            area.map = self.finer(area.map, before // area.unit)
+        return area, shift // area.unit, size // area.unit
+
+
+def finer(marks: np.ndarray | None, times: int) -> np.ndarray | None:
+    """Marks of memory, in smaller units."""
+    return None if marks is None else np.repeat(marks, times)

@@ -14,7 +14,7 @@ from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Program, Region
 from ...messages import Message, time_hint
 from ..access import Access, Watcher
-from ..memory.areas import Area, Areas
+from ..memory.areas import Area, Areas, finer
 from ._touched import clear, store
 
 MOST_STORES = 1 << 25  # of a program each; a launch with more is not followed to its end
@@ -24,31 +24,40 @@ class OverwrittenUnread(Watcher):
     """Follows stores; only where a program may store to one place twice."""
 
     def __init__(self, program: Program) -> None:
-        self.names = _stored_twice(program)
-        self.on = bool(self.names)
-        self.memory: Areas[np.ndarray | None] = Areas(self._new)
+        self.twice, self.once = _stored(program)
+        self.parameters = set(program.params)
+        self.on = bool(self.once)  # whether any memory is followed
+        self.memory: Areas[np.ndarray | None] = Areas(self._new, self._finer)
         self.stores: list[tuple[int, Access]] = []  # number of the first lane's store, and what it is
         self.count = 1
         self.programs = np.zeros(1024, np.int64)
         self.counts = np.zeros((1024, 3), np.uint32)
 
     def _new(self, area: Area[np.ndarray | None]) -> np.ndarray | None:
-        """The last store of each unit: none yet."""
-        return None if self.names.isdisjoint(area.names) else np.zeros(area.units, np.uint32)
+        """The last store of each unit: none yet. None where a program stores once at most."""
+        twice = self.twice & area.names or len(self.once & area.names) > 1
+        return np.zeros(area.units, np.uint32) if twice or not area.names <= self.parameters else None
+
+    def _finer(self, last: np.ndarray | None, times: int) -> np.ndarray | None:
+        self.counts[:, :2] *= times  # of all stores, as each one's two are compared
+        return finer(last, times)
 
     def tensors(self, given: list[Tensor]) -> None:
         if self.on:
             self.memory.add(given)
+            self.on = bool(self.twice) or any(area.map is not None for area in self.memory.areas)
 
     def access(self, a: Access) -> None:
-        followed = self.memory.followed(a.tensor) if self.on else None
-        if followed is None:
+        if not (self.on and a.tensor.elements):
+            return
+        area, *at = self.memory.placed(a.tensor)
+        if area.map is None:
             return
         if a.what != "store":
-            clear(*followed, a.runs)  # what was stored last was of use
+            clear(area.map, *at, a.runs)  # what was stored last was of use
             return
         first = self._numbered(a)
-        store(*followed, a.runs, first, self.programs, self.counts)
+        store(area.map, *at, a.runs, first, self.programs, self.counts)
 
     def _numbered(self, a: Access) -> int:
         """The number of the store of the first lane."""
@@ -85,8 +94,10 @@ class OverwrittenUnread(Watcher):
         return time_hint(text, place(one.op), (number,))
 
 
-def _stored_twice(program: Program) -> set[str]:
-    """Parameters to which a program reaches two stores, or one in a loop; all of them through other addresses."""
+def _stored(program: Program) -> tuple[set[str], set[str]]:
+    """Parameters to which a program reaches two stores, or one in a loop, and those to which it stores at all; all of
+    them through other addresses.
+    """
     roots = pointer_roots(program)
     once: set[str] = set()
     twice: set[str] = set()
@@ -94,7 +105,7 @@ def _stored_twice(program: Program) -> set[str]:
         names = set(roots.get(op.operand(0).id) or program.params)
         twice |= names if looped else names & once
         once |= names
-    return twice
+    return twice, once
 
 
 def _stores(region: Region, looped: bool) -> list[tuple[Op, bool]]:

@@ -10,7 +10,7 @@ from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Program
 from ...messages import Message, fault
 from ..access import Access, Watcher
-from ..memory.areas import Area, Areas
+from ..memory.areas import Area, Areas, finer
 from ._touched import clear, first_set
 from .scratch import unwritten
 
@@ -22,7 +22,8 @@ class UnwrittenMemory(Watcher):
         roots = pointer_roots(program)
         reads = [op for op in program.walk() if op.kind in ("load", "atomic")]
         self.loaded = {name for op in reads for name in roots.get(op.operand(0).id) or program.params}
-        self.memory: Areas[np.ndarray | None] = Areas(self._marks)
+        self.parameters = set(program.params)
+        self.memory: Areas[np.ndarray | None] = Areas(self._marks, finer)
         self.told: dict[int, Message] = {}
 
     def tensors(self, given: list[Tensor]) -> None:
@@ -31,26 +32,28 @@ class UnwrittenMemory(Watcher):
     def _marks(self, area: Area[np.ndarray | None]) -> np.ndarray | None:
         """A mark for each unit that nobody has written; None where all of it was."""
         out: np.ndarray | None = None
-        if self.loaded.isdisjoint(area.names):
+        if self.loaded.isdisjoint(area.names) and area.names <= self.parameters:
             return None
         for t in area.tensors:
             assert t.window is not None
-            found, at = unwritten(t.window, t.dtype), area.place(t)
-            if found is not None and at is not None:
+            found, (first, size) = unwritten(t.window, t.dtype), area.place(t)
+            if found is not None:
                 out = np.zeros(area.units, np.uint8) if out is None else out
-                out[at[0] : at[0] + t.elements * at[1]] |= np.repeat(found, at[1])
+                out[first : first + t.elements * size] |= np.repeat(found, size)
         return out
 
     def access(self, a: Access) -> None:
-        followed = self.memory.followed(a.tensor)
-        if followed is None:
+        if not a.tensor.elements:
+            return
+        area, *at = self.memory.placed(a.tensor)
+        if area.map is None:
             return
         if a.op.id not in self.told and _reads(a):
-            found = first_set(*followed, a.runs)
+            found = first_set(area.map, *at, a.runs)
             if found is not None:
                 self._tell(a, *found)
         if a.what != "load":
-            clear(*followed, a.runs)
+            clear(area.map, *at, a.runs)
 
     def _tell(self, a: Access, lane: int, index: int) -> None:
         number = int(a.programs[lane if len(a.programs) > 1 else 0])

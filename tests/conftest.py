@@ -67,6 +67,14 @@ def pytest_runtest_setup(item):
             pytest.importorskip(module, reason=f"no {module}, which comes with an extra: see tests/README.md")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def bytecode_of_children() -> Iterator[None]:
+    """Processes that tests start keep their bytecode, as on most machines: to compile each anew takes half of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def cold_l2() -> Iterator[None]:
     """Nothing in L2 when a launch starts, for laws of what then comes from memory."""

@@ -223,6 +223,7 @@ def check_strides(name: str, face: str, examples: int, part: int = 0) -> None:
     agrees_with_float64()
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("name", CALLS)
 def test_tensors_of_any_strides_agree_with_float64(name, face):

@@ -137,6 +137,7 @@ def test_the_own_choice_of_many_drawn_sizes_fits(name, part):
     check_own_choice(name, 125, part + 1)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("product", "depth"), [(A2, 4000), (A2, 8000), (A3, 8000)])
 @pytest.mark.parametrize("space", [1, 16])
 def test_groups_of_up_to_8000_channels_fit(depth, space, product):

@@ -436,6 +436,7 @@ def test_nan_in_an_input_without_influence_is_no_warning(name):
     assert any("with infinities or NaN" in w for w in found.warnings) == (name == "x")
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("op", [op.name for op in ALL if op.resolve])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_a_mode_that_changes_nothing_is_said(op, dtype):

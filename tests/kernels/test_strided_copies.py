@@ -82,6 +82,7 @@ NAMED = {
 }
 
 
+@pytest.mark.drawn(20)
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("name", NAMED)
 def test_large_views_fit_in_ub(name, product):

@@ -83,7 +83,9 @@ class Runner:
     def _command(self, command: str, block: Block) -> str:
         """What it prints, both streams; its exit status has to be the one that is marked, or 0."""
         words = shlex.split(command, comments=True)
-        here = words[0] == "ascendtile" and not SHELL.search(command) and not starts_processes(words)
+        here = (
+            words[0] == "ascendtile" and not SHELL.search(shlex.join(words)) and not starts_processes(words)
+        )
         status, printed = self._here(words[1:]) if here else self._shell(command)
         assert status == int(block.marks.get("status", 0)), (
             f"{command}: exit status {status}\n{printed[-4000:]}"

@@ -75,7 +75,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as p:
         found = p.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
+            executable_path=BROWSER,
+            args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--renderer-process-limit=1"],
         )
         yield found
         found.close()

@@ -45,6 +45,7 @@ def test_tiles_are_no_larger_than_the_product_in_whole_fractals(m, n, k):
             assert cut == whole or cut - 16 < size <= cut < whole
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("keep", ["", "a", "b"])
 def test_kernels_of_the_table_multiply(layout, keep):

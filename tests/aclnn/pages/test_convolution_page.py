@@ -345,6 +345,7 @@ def results_of(kinds):
     return {n: of(*good()[n].shape, dtype=k) for n, k in types.items()}
 
 
+@pytest.mark.drawn(9)
 @pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=3)), ids=" ".join)
 def test_results_are_of_the_higher_type_of_what_makes_them(kinds):
     given = good(**{n: of(*good()[n].shape, dtype=k) for n, k in zip(INPUTS, kinds, strict=True)})

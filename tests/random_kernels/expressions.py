@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from .trees import DIGITS, FLOATS, INTEGERS, NUMPY, TABLE, TOP, UNSIGNED, Env, Expr, divided, limit, made, whole
+from .trees import (
+    DIGITS,
+    FLOATS,
+    INTEGERS,
+    NUMPY,
+    TABLE,
+    TOP,
+    UNSIGNED,
+    Env,
+    Expr,
+    divided,
+    limit,
+    made,
+    whole,
+)
+
+Rule = Callable[[Any, str, int], Expr | None]
 
 
 @dataclass
 class Pen:
     """Draws expressions over the variables in scope. helpers: texts of the functions that were written on the way.
-    dtypes: those that the machine has."""
+    dtypes: those that the machine has. more: rules of other modules."""
 
     draw: Any
     shape: tuple[int, ...]
     scope: dict[str, Expr]
     helpers: list[str]
     dtypes: tuple[str, ...] = (*NUMPY,)
+    more: tuple[Rule, ...] = ()
+
+    def on(self, shape: tuple[int, ...], scope: dict[str, Expr]) -> Pen:
+        """Another one, for tiles of another shape or in another function."""
+        return replace(self, shape=shape, scope=scope)
 
     def pick(self, *choices: Any) -> Any:
         return self.draw(st.sampled_from(choices))
@@ -45,6 +67,13 @@ class Pen:
         return Expr(
             text, dtype, shape, lambda env: np.full(shape, tile), abs(c), 0.25 if dtype in FLOATS else 1.0
         )
+
+    def scalar(self, dtype: str = "int32") -> Expr:
+        """A scalar in scope, or a constant."""
+        c = self.number(dtype)
+        known = [x for x in self.scope.values() if x.shape == () and x.dtype == dtype]
+        chosen: Expr = self.pick(*known, Expr(str(c), dtype, (), lambda env: NUMPY[dtype](c), abs(c), 0.25))
+        return chosen
 
     def number(self, dtype: str) -> Any:
         if dtype in FLOATS:
@@ -81,7 +110,7 @@ class Pen:
         if size <= 0:
             return self.variable(dtype)
         rules = [self.arithmetic, self.extreme, self.where, self.by_number, self.converted, self.unary]
-        rules += [self.reduced, self.gathered, self.scanned, self.maximum_so_far, self.helped]
+        rules += [self.reduced, self.gathered, self.helped]
         rules += (
             [self.quotient]
             if dtype == "float32"
@@ -89,7 +118,8 @@ class Pen:
             if dtype in INTEGERS
             else []
         )
-        found = self.pick(*rules)(dtype, size)
+        rule = self.pick(*rules, *self.more, *self.more)
+        found = rule(self, dtype, size) if rule in self.more else rule(dtype, size)
         return found if found is not None else self.variable(dtype)
 
     def two(self, dtype: str, size: int) -> tuple[Expr, Expr]:
@@ -229,7 +259,8 @@ class Pen:
         if name == "sum" and (dtype not in ("int32", "float32") or not replace(x, most=most).exact):
             return None
         do: Any = getattr(np, name)
-        again = "" if len(self.shape) == 1 else "[None, :]" if axis == 0 else "[:, None]"
+        places = ", ".join("None" if k == axis else ":" for k in range(len(self.shape)))
+        again = f"[{places}]" if len(self.shape) > 1 else ""
         narrow = f".to(tl.{dtype})"  # reductions of fewer than 32 bits give 32
         text = f"tl.broadcast_to(tl.{name}({x.text}, axis={axis}){again}, {self.shape}){narrow}"
 
@@ -238,29 +269,6 @@ class Pen:
             return np.broadcast_to(found.astype(NUMPY[dtype]), self.shape)
 
         return made(text, x, self.shape, value, most, x.grain)
-
-    def scanned(self, dtype: str, size: int) -> Expr | None:
-        x, axis = self.expression(dtype, size - 1), self.draw(st.integers(0, len(self.shape) - 1))
-        most = x.most * self.shape[axis]
-        if dtype not in ("int32", "float32") or not replace(x, most=most).exact:
-            return None
-        text = f"tl.cumsum({x.text}, axis={axis})"
-        return made(
-            text,
-            x,
-            self.shape,
-            lambda env: np.cumsum(x.value(env), axis=axis, dtype=NUMPY[dtype]),
-            most,
-            x.grain,
-        )
-
-    def maximum_so_far(self, dtype: str, size: int) -> Expr | None:
-        """A scan by a function of the author's."""
-        x, axis = self.expression(dtype, size - 1), self.draw(st.integers(0, len(self.shape) - 1))
-        text = f"tl.associative_scan({x.text}, {axis}, larger)"
-        return made(
-            text, x, self.shape, lambda env: np.maximum.accumulate(x.value(env), axis=axis), x.most, x.grain
-        )
 
     def gathered(self, dtype: str, size: int) -> Expr | None:
         """From a table of float32, at places that are data."""
@@ -276,7 +284,7 @@ class Pen:
     def helped(self, dtype: str, size: int) -> Expr | None:
         """A function of its own, written for this call; it may return early, by the program's number."""
         a, b = self.two(dtype, size)
-        inner = Pen(self.draw, self.shape, {"u": a.named("u"), "v": b.named("v")}, self.helpers, self.dtypes)
+        inner = self.on(self.shape, {"u": a.named("u"), "v": b.named("v")})
         body, early = (inner.expression(dtype, min(size, 2)) for _ in range(2))
         parity, name = self.pick(0, 1, 2), f"helper_{len(self.helpers)}"
         lines = [f"    if tl.program_id(0) % 2 == {parity}:", f"        return {early.text}"] * (parity < 2)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from . import counting, mixing, rearranging
+from .accesses import POINTERS, SWAPPED, WAYS, drawn_product, exchanged, load, multiplied, store
 from .blocks import Block, Kernel, assigned, indented, together
 from .expressions import Pen
 from .trees import FLOATS, INTEGERS, NUMPY, TABLE, UNSIGNED, Expr, limit
@@ -16,8 +18,11 @@ SMALL = ((16,), (32,), (50,), (64,), (4, 16), (3, 20), (8, 8))
 LARGE = ((1024,), (2000,), (8, 256))
 SPLIT = ("ascend910b1", "ascend910b3", "ascend910b4", "ascend910c")
 MACHINES = (*SPLIT, "ascend910a", "ascend310p")
-HEADER = "import ascendtile.simulator as sim\nimport ascendtile.simulator.language as tl\n\n\n"
+HEADER = "import ascendtile.simulator as sim\nimport ascendtile.simulator.language as tl\n"
+HEADER += "import ascendtile.simulator.language.extra.cann.extension as al\n\n\n"
 HEADER += "@sim.jit\ndef larger(a, b):\n    return tl.maximum(a, b)\n\n\n"
+HEADER += "@sim.jit\ndef farther(a, b):\n    return tl.where(tl.abs(a) >= tl.abs(b), a, b)\n\n\n"
+MORE = (*rearranging.RULES, *counting.RULES, *mixing.RULES)
 
 
 class Author:
@@ -29,7 +34,7 @@ class Author:
         self.size = int(np.prod(self.shape))
         self.machine = draw(st.sampled_from([*MACHINES]))
         floats = FLOATS if self.machine in SPLIT else {n: x for n, x in FLOATS.items() if n != "bfloat16"}
-        self.pen = Pen(draw, self.shape, {}, [], (*floats, *INTEGERS))
+        self.pen = Pen(draw, self.shape, {}, [], (*floats, *INTEGERS), MORE)
         self.grid = draw(st.integers(8, 64) if large else st.integers(1, 5))
         self.count = max(
             1, self.grid * self.size - draw(st.integers(0, self.size))
@@ -38,15 +43,17 @@ class Author:
         self.integer = draw(st.sampled_from([*INTEGERS]))
         self.dtypes = {"float32", "int32", self.float, self.integer}
         self.sums = "int32" if self.machine in SPLIT else "float32"
-        self.product = (1, 1, 1)
+        self.swapped = self.pen.pick(*SWAPPED)
+        operands = ("float16", "int8", *(("bfloat16", "float32") if self.machine in SPLIT else ()))
+        self.product = drawn_product(self.pen, operands)
 
     def body(self) -> Block:
         blocks = [self.index(), self.loaded("x", self.float), self.loaded("y", self.integer), self.scalar()]
-        statements = (self.assignment, self.branch, self.loop, self.while_loop)
+        statements = (self.assignment, self.branch, self.loop, self.while_loop, self.turned, self.exchanged)
         blocks += [self.draw(st.sampled_from(statements))() for _ in range(self.draw(st.integers(1, 4)))]
         blocks += [self.stored("out", "float32"), self.stored("more", self.integer), self.added()]
         if self.draw(st.integers(0, 3)) == 0:
-            blocks.append(self.multiplied())
+            blocks.append(multiplied(self.pen, self.product))
         return together(blocks)
 
     def index(self) -> Block:
@@ -63,7 +70,8 @@ class Author:
         return Block(["pid = tl.program_id(0)", f"i = {text}", f"at = pid * {self.size} + i"], run)
 
     def loaded(self, name: str, dtype: str) -> Block:
-        other = self.pen.number(dtype)
+        way = self.pen.pick(*WAYS)
+        other = self.pen.number(dtype) if way == POINTERS else 0
         grain = 0.25 if dtype in FLOATS else 1.0
         self.pen.scope[name] = Expr(name, dtype, self.shape, lambda env: env[name], 8.0, grain)
 
@@ -71,7 +79,7 @@ class Author:
             data = env[f"{name}_in"]
             env[name] = np.where(env["at"] < env["n"], data[env["at"] % len(data)], NUMPY[dtype](other))
 
-        return Block([f"{name} = tl.load({name}_in_ptr + at, mask=at < n, other={other})"], run)
+        return Block([load(name, way, self.shape, other)], run)
 
     def scalar(self) -> Block:
         """`s`: data of the program, small and not below 0."""
@@ -162,6 +170,30 @@ class Author:
         lines = [*before.lines, "left = s", "while left > 0:", *indented(body), "    left = left - 1"]
         return Block(lines, run)
 
+    def turned(self) -> Block:
+        """Two variables that each iteration exchanges, and works on one of them."""
+        dtype = self.type()
+        (a, before), (b, behind) = self.new(dtype), self.new(dtype)
+        x, y = (self.pen.scope.pop(name) for name in (a, b))
+        term = self.pen.expression(dtype, 1)
+        every, turns = (x, y, term), self.draw(st.integers(1, 3))
+        most, grain = max(e.most for e in every), min(e.grain for e in every)
+        for name, v in ((a, x), (b, y)):
+            self.pen.scope[name] = replace(v, most=most, grain=grain)
+
+        def run(env: dict[str, Any]) -> None:
+            together([before, behind]).run(env)
+            for _ in range(turns):
+                env[a], env[b] = env[b], np.minimum(env[a], term.value(env))
+
+        lines = [f"for _ in range({turns}):", f"    {a}, {b} = {b}, tl.minimum({a}, {term.text})"]
+        return Block([*before.lines, *behind.lines, *lines], run)
+
+    def exchanged(self) -> Block:
+        if self.sums != "int32":  # the coupled core has no atomics but sums of floats
+            return self.assignment()
+        return exchanged(self.pen, f"v{len(self.pen.scope)}", self.swapped)
+
     def stored(self, name: str, dtype: str) -> Block:
         x = self.pen.expression(dtype, self.draw(st.integers(1, 6)))
 
@@ -169,7 +201,7 @@ class Author:
             inside = env["at"] < env["n"]
             env[name][env["at"][inside]] = np.broadcast_to(x.value(env), self.shape)[inside]
 
-        return Block([f"tl.store({name}_ptr + at, {x.text}, mask=at < n)"], run)
+        return Block([store(name, self.pen.pick(*WAYS), self.shape, x.text)], run)
 
     def added(self) -> Block:
         """Whole numbers, so that the order of the programs does not matter."""
@@ -187,41 +219,6 @@ class Author:
             do.at(env["sums"], places, np.broadcast_to(x.value(env), self.shape))
 
         return Block([f"tl.{name}(sums_ptr + (({where.text}) & {TABLE - 1}), {x.text})"], run)
-
-    def multiplied(self) -> Block:
-        """A product with tails on all three axes, in one or two steps along K, worked on and stored."""
-        m, n, k = (self.draw(st.sampled_from((16, 32))) for _ in range(3))
-        rows, cols, depth = (self.draw(st.integers(1, x)) for x in (m, n, 2 * k))
-        inner = Pen(
-            self.draw,
-            (m, n),
-            {"d": Expr("d", "float32", (m, n), lambda env: env["d"], 64.0 * 2 * k, 0.0625)},
-            self.pen.helpers,
-            self.pen.dtypes,
-        )
-        x = inner.expression("float32", self.draw(st.integers(0, 3)))
-        self.product = (rows, cols, depth)
-
-        def run(env: dict[str, Any]) -> None:
-            a, b = (env[name].astype(np.float32) for name in ("a", "b"))
-            whole = np.zeros((m, n), np.float32)
-            whole[:rows, :cols] = a.reshape(rows, depth) @ b.reshape(depth, cols)
-            found = x.value({**env, "d": whole})
-            env["prod"].reshape(-1, rows, cols)[env["pid"]] = found[:rows, :cols]
-
-        inside, across, along = f"(r < {rows})", f"(c < {cols})", f"(first + e < {depth})"
-        lines = [
-            f"r, c, e = tl.arange(0, {m})[:, None], tl.arange(0, {n})[None, :], tl.arange(0, {k})",
-            f"d = tl.zeros(({m}, {n}), tl.float32)",
-            f"for first in range(0, {depth}, {k}):",
-            f"    left_at = a_ptr + r * {depth} + (first + e)[None, :]",
-            f"    right_at = b_ptr + (first + e)[:, None] * {cols} + c",
-            f"    lhs = tl.load(left_at, mask={inside} & {along}[None, :], other=0.0)",
-            f"    rhs = tl.load(right_at, mask={along}[:, None] & {across}, other=0.0)",
-            "    d = tl.dot(lhs, rhs, d)",
-            f"tl.store(prod_ptr + pid * {rows * cols} + r * {cols} + c, {x.text}, mask={inside} & {across})",
-        ]
-        return Block(lines, run)
 
 
 def numbers(seed: np.random.Generator, dtype: str, size: int) -> np.ndarray:
@@ -246,10 +243,11 @@ def kernels(draw: Any, large: bool = False) -> Kernel:
         "more_ptr": np.full(n, 7, NUMPY[author.integer]),
         "sums_ptr": np.zeros(TABLE, NUMPY[author.sums]),
     }
-    rows, cols, depth = author.product
-    tensors["a_ptr"] = numbers(seed, "float16", rows * depth)
-    tensors["b_ptr"] = numbers(seed, "float16", depth * cols)
-    tensors["prod_ptr"] = np.zeros(author.grid * rows * cols, np.float32)
+    p = author.product
+    tensors["a_ptr"] = numbers(seed, p.dtype, p.rows * p.depth)
+    tensors["b_ptr"] = numbers(seed, p.dtype, p.depth * p.cols)
+    tensors["prod_ptr"] = np.zeros(author.grid * p.rows * p.cols, np.float32)
+    tensors["swap_ptr"] = numbers(seed, author.swapped, author.grid * author.size)
     names = ", ".join([*tensors, "n", "m"])
     lines = "\n".join(indented(body))
     source = HEADER + "\n\n".join(author.pen.helpers) + f"\n\n@sim.jit\ndef kernel({names}):\n{lines}\n"

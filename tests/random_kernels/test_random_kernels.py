@@ -1,8 +1,12 @@
 """Laws of random kernels: the usual run draws 200, `-m long` ten thousand, other ones each time.
 
-What is drawn: elementwise operations, casts, integer and bit operations, where, reductions, scans, gathers, helpers, loops
-over constants, arguments and data, branches, `while`, products with tails and atomics, in the number formats that the drawn
-product has. Every operation rounds at most once and sums are exact, so values are those of numpy to the bit.
+What is drawn: elementwise operations, Triton's promotion, casts, integer and bit operations, where, reductions and scans
+(sums, extremes and their places, bits, functions of the author's, from either end), histograms, sorts, gathers from
+memory and within a tile, other shapes and orders of axes, joins, slices of tiles; helpers; loops over constants,
+arguments and data, with variables that change places; branches, `while`; pointers, block pointers and descriptors;
+products of four types with tails; atomics, and what they found. All that in the number formats, eight of integers and
+three of floating point, that the drawn product has. Every operation rounds at most once and sums are exact, so values are
+those of numpy to the bit.
 """
 
 from __future__ import annotations

@@ -64,8 +64,14 @@ def made(text: str, like: Expr, shape: Any, value: Any, most: float, grain: floa
     return found if found.exact else replace(found, grain=0.0)
 
 
+def numbered(x: Expr, count: int) -> Expr:
+    """Integers as numbers from 0 below `count`, whatever their sign: `%` has that of its left side."""
+    text = f"((({x.text}) % {count} + {count}) % {count})"
+    return replace(x, text=text, value=lambda env: np.mod(x.value(env), np.int32(count)), most=count)
+
+
 def whole(x: Any, dtype: str) -> Any:
-    """Floats as integers: towards zero, and up to the limits of the type; that is how the device is set, other than numpy."""
+    """Floats as integers: towards zero, and up to the limits of the type; as the device is set, other than numpy."""
     x, ends = np.trunc(np.asarray(x).astype(np.float64)), np.iinfo(NUMPY[dtype])
     above, below = x >= float(ends.max), x <= float(ends.min)
     fits = np.where(above | below, 0.0, x).astype(NUMPY[dtype])

@@ -65,24 +65,24 @@ def hop_then_branch(a, out, mid, taken, WAITS: tl.constexpr, M: tl.constexpr):
 
 
 @sim.jit
-def one_slot(a, out, mid, count, BACK: tl.constexpr, M: tl.constexpr):
-    """The Cube uses its slot of memory again, once the Vector core says that it has read it."""
+def take_turns(a, out, mid, count, SLOTS: tl.constexpr, CREDITS: tl.constexpr, M: tl.constexpr):
+    """The Cube uses its slots of memory again, once the Vector core says that it has read them."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     at = i * M + j
     with al.scope(core_mode="cube"):
         x = tl.load(a + at)
-        for _ in range(count):
-            if BACK:
+        for t in range(count):
+            if CREDITS:
                 al.sync_block_wait("vector", "cube", 1)
-            tl.store(mid + at, tl.dot(x, x))
+            tl.store(mid + t % SLOTS * M * M + at, tl.dot(x, x))
             al.sync_block_set("cube", "vector", 0)
     with al.scope(core_mode="vector"):
-        if BACK:
+        for _ in range(CREDITS):
             al.sync_block_set("vector", "cube", 1)
         for t in range(count):
             al.sync_block_wait("cube", "vector", 0)
-            tl.store(out + t * M * M + at, tl.load(mid + at) + 1.0)
-            if BACK and t < count - 1:
+            tl.store(out + t * M * M + at, tl.load(mid + t % SLOTS * M * M + at) + 1.0)
+            if CREDITS and t < count - CREDITS:
                 al.sync_block_set("vector", "cube", 1)
 
 
@@ -223,6 +223,10 @@ def hopping(**sync: bool) -> Any:
     return hop[(2,)](floats(), floats(2), floats(2), **sync, M=M)
 
 
+def reusing(slots: int, credits: int) -> Any:
+    return take_turns[(1,)](floats(), floats(5), floats(slots), 5, SLOTS=slots, CREDITS=credits, M=M)
+
+
 class Pair(NamedTuple):
     """says: what the message of the wrong one must contain."""
 
@@ -253,9 +257,19 @@ PAIRS = {
         "the cube core sets event 0 once more often than the vector core waits for it, in program 0",
     ),
     "overwritten while it is read": Pair(
-        lambda: one_slot[(1,)](floats(), floats(3), floats(), 3, BACK=False, M=M),
-        lambda: one_slot[(1,)](floats(), floats(3), floats(), 3, BACK=True, M=M),
-        "a flag back from the vector core",
+        lambda: reusing(slots=1, credits=0),
+        lambda: reusing(slots=1, credits=1),
+        "overwritten while it is still to be read",
+    ),
+    "two slots overwritten": Pair(
+        lambda: reusing(slots=2, credits=0),
+        lambda: reusing(slots=2, credits=2),
+        "wait for a flag back from the vector core before it stores there again",
+    ),
+    "a flag back one turn late": Pair(
+        lambda: reusing(slots=2, credits=3),
+        lambda: reusing(slots=3, credits=3),
+        "overwritten while it is still to be read",
     ),
     "one event for two slots": Pair(
         lambda: two_slots[(1,)](floats(), floats(2), floats(2), SECOND=0, M=M),

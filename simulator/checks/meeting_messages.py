@@ -17,7 +17,8 @@ WAYS_OUT = {
     "barrier": "a barrier orders what its kind of cores did and had heard of: let the core wait for the other one's flag "
     "before it, or take sync_block_all of mode 'all'",
     "relaxed": "store before the atomic that tells the other program of it, and load after its own one, both of "
-    "sem='acq_rel': a relaxed one orders nothing else, 'acquire' and 'release' one side",
+    "sem='acq_rel': a relaxed one orders nothing else, nor one of scope='cta' "
+    "other programs; 'acquire' and 'release' order one side",
 }
 
 PIPES = "; a flag orders what its two pipes do: MTE2 loads, FIX of a Cube and MTE3 of a Vector core store"

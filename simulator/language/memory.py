@@ -17,6 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 SEMANTICS = ("acquire", "release", "acq_rel", "relaxed")
+SCOPES = ("gpu", "cta", "sys")  # all programs, one, and those of other devices
 
 
 @builtin
@@ -135,14 +136,18 @@ def advance(b: Builder, base: BlockPointer, offsets: Sequence[Operand]) -> Block
 BlockPointer.methods["advance"] = advance
 
 
-def _sem(name: str, given: Any) -> str:
-    """What else an atomic orders: "acq_rel" unless given. Relaxed orders nothing but its own element."""
-    sem = unwrap(given) or "acq_rel"
-    if sem not in SEMANTICS:
-        raise KernelError(
-            f"atomic_{name}: sem is {sem!r}, it must be one of {', '.join(map(repr, SEMANTICS))}"
-        )
-    return str(sem)
+def _sem(name: str, given: Any, scope: Any) -> str:
+    """What else an atomic orders: "acq_rel" unless given. Relaxed orders nothing but its own element.
+
+    One of scope "cta" orders what is in one program, so to other programs it is relaxed.
+    """
+    sem, reach = unwrap(given) or "acq_rel", unwrap(scope) or "gpu"
+    for what, said, known in (("sem", sem, SEMANTICS), ("scope", reach, SCOPES)):
+        if said not in known:
+            raise KernelError(
+                f"atomic_{name}: {what} is {said!r}, it must be one of {', '.join(map(repr, known))}"
+            )
+    return "relaxed" if reach == "cta" else str(sem)
 
 
 def _atomic(name: str, says: str) -> Builtin:
@@ -154,7 +159,7 @@ def _atomic(name: str, says: str) -> Builtin:
         sem: str | None = None,
         scope: str | None = None,
     ) -> Value:
-        return b.atomic(name, pointer, val, mask, _sem(name, sem))
+        return b.atomic(name, pointer, val, mask, _sem(name, sem, scope))
 
     return named(f"atomic_{name}", build, says)
 
@@ -177,4 +182,4 @@ def atomic_cas(
     b: Builder, pointer: Value, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None
 ) -> Value:
     """Put `val` into memory where it holds `cmp`; bit patterns are compared."""
-    return b.compare_and_swap(pointer, cmp, val, _sem("cas", sem))
+    return b.compare_and_swap(pointer, cmp, val, _sem("cas", sem, scope))

@@ -252,6 +252,26 @@ def test_another_sem_is_refused() -> None:
         semantics[(1,)](ints(1), floats(1), TAKES="none", GIVES=None)
 
 
+@sim.jit
+def scoped(lock, out, SCOPE: tl.constexpr):
+    while tl.atomic_cas(lock, 0, 1, scope=SCOPE) == 1:
+        pass
+    tl.store(out, tl.load(out) + 1.0)
+    tl.atomic_xchg(lock, 0, scope=SCOPE)
+
+
+@pytest.mark.parametrize(("scope", "guards"), [(None, True), ("gpu", True), ("sys", True), ("cta", False)])
+def test_a_lock_of_scope_cta_guards_against_no_other_program(scope: str | None, guards: bool) -> None:
+    found = faults(lambda: scoped[(3,)](ints(1), floats(1), SCOPE=scope))
+    assert bool(found) != guards
+    assert guards or "nor one of scope='cta' other programs" in found[0]
+
+
+def test_another_scope_is_refused() -> None:
+    with pytest.raises(CompileError, match="scope is 'warp', it must be one of 'gpu', 'cta', 'sys'"):
+        scoped[(1,)](ints(1), floats(1), SCOPE="warp")
+
+
 def test_a_message_names_both_lines() -> None:
     first = guarded.source.first_line
     found = faults(PAIRS["lock given back too early"].wrong)

@@ -65,7 +65,7 @@ class Access(NamedTuple):
             r = self.region
             return Runs(r.starts, r.strides, r.lows, r.highs)
         assert self.where is not None
-        return Runs.of_elements(self.where.at, self.where.chosen, self.where.shape[0])
+        return Runs.of_elements(self.where.at, self.where.chosen, max(1, self.where.shape[0]))
 
     @property
     def places(self) -> tuple[int, int | None]:

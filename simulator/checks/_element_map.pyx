@@ -104,17 +104,18 @@ cdef uint64_t store_before(
 
 
 cdef void touch(Slots* m, int64_t unit, Kind kind, Agent* me, Py_ssize_t lane, Met* met) noexcept nogil:
-    """One unit in which there is something to look at."""
+    """One unit in which there is something to look at. What was loaded may be stored again as it was."""
     cdef uint64_t other = 0
+    cdef bint again = kind == STORE and m.stored[unit] != 0 and alike(m, unit)
     if m.stored != NULL and m.stored[unit] != 0:
         other = store_before(m, unit, kind, me, lane, met)
-    if other == 0 and kind != LOAD and m.loaded != NULL:
+    if other == 0 and kind != LOAD and not again and m.loaded != NULL:
         other = unordered(m.loaded + 2 * unit, me)
     if other == 0 and kind != ATOMIC and m.atomic != NULL:
         other = unordered(m.atomic + 2 * unit, me)
     if other != 0:
         meet(met, lane, unit, other, False)
-    if kind == STORE and m.loaded != NULL:
+    if kind == STORE and not again and m.loaded != NULL:
         m.loaded[2 * unit], m.loaded[2 * unit + 1] = 0, 0
     if kind == STORE and m.atomic != NULL:
         m.atomic[2 * unit], m.atomic[2 * unit + 1] = 0, 0

@@ -139,3 +139,32 @@ def test_a_load_of_what_others_store_alike_is_a_fault(loads: bool) -> None:
     out, got = np.ones(1, np.float32), np.ones(1, np.float32)
     found = kinds(lambda: loads_what_all_store[(4,)](out, got, LOADS=loads))
     assert found == ({"note", "fault"} if loads else {"note"})
+
+
+@sim.jit
+def loads_behind_a_lock(out, got, lock, DIFFER: tl.constexpr, B: tl.constexpr):
+    """Each program loads what it has stored itself, as all others did, after others have told it something."""
+    o, p = tl.arange(0, B), tl.program_id(0)
+    tl.store(out + o, o + p * DIFFER)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(got + o, tl.load(got + o) + tl.load(out + o))
+    tl.atomic_xchg(lock, 0)
+
+
+@sim.jit
+def loads_behind_a_flag(out, got, flags, DIFFER: tl.constexpr, B: tl.constexpr):
+    o, p = tl.arange(0, B), tl.program_id(0)
+    tl.store(out + o, o + p * DIFFER)
+    if p > 0:
+        while tl.atomic_add(flags + p - 1, 0) == 0:
+            pass
+    tl.store(got + p * B + o, tl.load(out + o))
+    tl.atomic_xchg(flags + p, 1)
+
+
+@pytest.mark.parametrize("kernel", [loads_behind_a_lock, loads_behind_a_flag])
+@pytest.mark.parametrize("differ", [0, 1])
+def test_what_a_program_loads_may_be_stored_again_as_it_was(kernel: Any, differ: int) -> None:
+    memory = [np.zeros(n, np.int32) for n in (8, 32, 4)]
+    assert ("fault" in kinds(lambda: kernel[(4,)](*memory, DIFFER=differ, B=8))) == bool(differ)

@@ -279,3 +279,29 @@ def test_a_pointer_beyond_64_bits_is_out_of_bounds_and_says_so(block: int) -> No
         OutOfBoundsError, match=r"pointer overflow: x \+ 4,611,686,018,427,387,904 is element 9,2"
     ):
         beyond_memory[(1,)](np.zeros(4, np.float32), B=block)
+
+
+@sim.jit
+def narrow(x, index, out, n, WIDE: tl.constexpr, B: tl.constexpr):
+    """Products of indices that are loaded in 8 or 16 bits."""
+    i = tl.load(index + tl.arange(0, B))
+    i = i.to(tl.int32) if WIDE else i
+    at = i * i
+    tl.store(out + tl.arange(0, B), tl.load(x + at, mask=(at >= 0) & (at < n), other=0.0))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "last"),
+    [(np.int8, 11), (np.int8, 12), (np.uint8, 15), (np.uint8, 16), (np.int16, 181), (np.int16, 182)],
+)
+def test_narrow_indices_overflow_where_their_products_do_not_fit(dtype: type, last: int) -> None:
+    index = np.array([1, 2, 3, last], dtype)
+    x, out = np.zeros(1 << 16, np.float32), np.zeros(4, np.float32)
+    for wide in (False, True):
+        with sim.device(time=False):
+            run = narrow[(1,)](x, index, out, len(x), WIDE=wide, B=4)
+        fits = wide or last * last <= np.iinfo(dtype).max
+        assert [w for w in run.faults if f"{dtype.__name__} overflow: i * i = {last * last:,}" in w] == list(
+            run.faults
+        )
+        assert bool(run.faults) != fits

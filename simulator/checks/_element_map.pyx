@@ -195,7 +195,7 @@ def visit(list arrays, tuple place, int kind, const uint64_t[::1] entries, tuple
     cdef Met met
     cdef Walk w
     cdef Py_ssize_t p
-    met.lane, met.equal = -1, False
+    met.lane, met.unit, met.other, met.equal = -1, 0, 0, False
     with nogil:
         for p in range(entries.shape[0]):
             me = agent(p, entries, bases, clocks, rest, turn)

@@ -14,7 +14,7 @@ from ._races import mark_lanes
 from .access import Access
 from .clocks import EPOCHS
 from .memory.areas import Area, Areas
-from .stored_values import StoredValues
+from .memory.stored_values import StoredValues
 
 LOAD, STORE, ATOMIC = range(3)
 MOST_UNITS = 1 << 30  # of an area: 8 GiB for each entry of an element

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..interpreter.tensors import Tensor
-from ._races import mark_all, put_all
-from .access import Access
-from .memory._runs import Runs
+from ...interpreter.tensors import Tensor
+from .._races import mark_all, put_all
+from ..access import Access
+from ._runs import Runs
 
 LOOK, SET, CLEAR = range(3)  # see _races.pyx
 

@@ -294,7 +294,8 @@ def _objects() -> Iterator[Any]:
 def _subclasses(kind: type) -> Iterator[int]:
     """The ids of a type and of all that derive from it."""
     yield id(kind)
-    for derived in type.__subclasses__(kind):
+    found: list[type] = type.__subclasses__(kind)
+    for derived in found:
         yield from _subclasses(derived)
 
 
@@ -303,4 +304,4 @@ def _locals() -> Iterator[list[Any]]:
     frame = sys._getframe().f_back  # not of this one, which would hold itself
     while frame is not None:
         yield list(frame.f_locals.values())
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,9 +30,9 @@ class Kernel:
     """Source of a module with a function `kernel`; arguments without the outputs; what a program does to the tensors."""
 
     source: str
-    grid: int
+    grid: tuple[int, ...]
     tensors: dict[str, np.ndarray]
-    scalars: dict[str, int]
+    scalars: dict[str, float]
     block: Block
     product: str
 
@@ -43,9 +44,9 @@ class Kernel:
         """The tensors after all programs, one after another."""
         tensors = {n: x.copy() for n, x in self.tensors.items()}
         with np.errstate(all="ignore"):
-            for pid in range(self.grid):
+            for pid in range(math.prod(self.grid)):
                 names = {n.removesuffix("_ptr"): x for n, x in tensors.items()}
-                self.block.run({**names, **self.scalars, "pid": np.int32(pid)})
+                self.block.run({**names, **self.scalars, "pid": np.int32(pid), "column": pid % self.grid[0]})
         return tensors
 
     def compiled(self) -> Any:

@@ -292,7 +292,7 @@ class Pen:
         self.helpers.append("\n".join([*head, *lines, f"    return {body.text}\n"]))
 
         def value(env: Env) -> Any:
-            chosen = early if int(env["pid"]) % 2 == parity else body
+            chosen = early if env["column"] % 2 == parity else body
             return chosen.value({**env, "u": a.value(env), "v": b.value(env)})
 
         most, grain = max(body.most, early.most), min(body.grain, early.grain)

@@ -48,7 +48,7 @@ def with_a_wrong_statement(draw: Any) -> tuple[Kernel, str]:
     lines = kernel.source.split("\n")
     first = next(k for k, line in enumerate(lines) if line.startswith("    s = ")) + 1
     places = [k for k in range(first, len(lines)) if lines[k].startswith("    ") and lines[k][4] != " "]
-    places = [k for k in places if not lines[k].startswith("    else")]
+    places = [k for k in places if not lines[k].startswith(("    else", "    elif"))]
     wrong = draw(st.sampled_from(WRONG))
     lines.insert(draw(st.sampled_from(places)), f"    {wrong}")
     return replace(kernel, source="\n".join(lines)), wrong
@@ -117,7 +117,7 @@ def with_changed_tokens(draw: Any) -> Kernel:
 def with_a_wrong_call(draw: Any) -> tuple[Kernel, dict[str, Any], Any]:
     """A legal kernel; changed arguments, and a grid."""
     kernel = draw(kernels())
-    given, grid = kernel.arguments(), (kernel.grid,)
+    given, grid = kernel.arguments(), kernel.grid
     how = draw(st.sampled_from(("missing", "unknown", "kind", "grid")))
     name = draw(st.sampled_from([*given]))
     if how == "missing":

@@ -36,6 +36,7 @@ class Author:
         floats = FLOATS if self.machine in SPLIT else {n: x for n, x in FLOATS.items() if n != "bfloat16"}
         self.pen = Pen(draw, self.shape, {}, [], (*floats, *INTEGERS), MORE)
         self.grid = draw(st.integers(8, 64) if large else st.integers(1, 5))
+        self.rows = draw(st.sampled_from([k for k in (1, 1, 2, 3) if self.grid % k == 0]))  # of the grid
         self.count = max(
             1, self.grid * self.size - draw(st.integers(0, self.size))
         )  # elements: the last tile has a tail
@@ -60,14 +61,17 @@ class Author:
         """`i`: the number of an element in the tile; `at`: in the tensor."""
         axes = [f"tl.arange(0, {n})" for n in self.shape]
         text = axes[0] if len(axes) == 1 else f"{axes[0]}[:, None] * {self.shape[1]} + {axes[1]}[None, :]"
+        grid = ["pid += tl.num_programs(0) * tl.program_id(1)"] * (self.rows > 1)
         places = np.arange(self.size, dtype=np.int32).reshape(self.shape)
         self.pen.scope["i"] = Expr("i", "int32", self.shape, lambda env: places, self.size, 1.0)
-        self.pen.scope["pid"] = Expr("pid", "int32", (), lambda env: env["pid"], 8.0, 1.0)
+        for name, most in (("pid", 64.0), ("m", 4.0), ("C", 3.0)):
+            self.pen.scope[name] = replace(argument(name, "int32"), most=most)
+        self.pen.scope["f"] = argument("f", "float32")
 
         def run(env: dict[str, Any]) -> None:
             env["at"] = env["pid"] * np.int32(self.size) + places
 
-        return Block(["pid = tl.program_id(0)", f"i = {text}", f"at = pid * {self.size} + i"], run)
+        return Block(["pid = tl.program_id(0)", *grid, f"i = {text}", f"at = pid * {self.size} + i"], run)
 
     def loaded(self, name: str, dtype: str) -> Block:
         way = self.pen.pick(*WAYS)
@@ -107,17 +111,19 @@ class Author:
         """On the program's number or its data: each side gives the variable another value."""
         name, before = self.new(self.type())
         x, condition = self.pen.scope[name], self.pen.condition(())
-        sides = [self.pen.expression(x.dtype, 2) for _ in range(2)]
-        yes, no = (assigned(name, side) for side in sides)
+        also = self.pen.condition(())
+        sides = [self.pen.expression(x.dtype, 2) for _ in range(3)]
+        yes, perhaps, no = (assigned(name, side) for side in sides)
         every = [x, *sides]
         most, grain = max(e.most for e in every), min(e.grain for e in every)
         self.pen.scope[name] = replace(x, most=most, grain=grain)
 
         def run(env: dict[str, Any]) -> None:
             before.run(env)
-            (yes if condition.value(env) else no).run(env)
+            (yes if condition.value(env) else perhaps if also.value(env) else no).run(env)
 
-        lines = [*before.lines, f"if {condition.text}:", *indented(yes), "else:", *indented(no)]
+        lines = [*before.lines, f"if {condition.text}:", *indented(yes)]
+        lines += [f"elif {also.text}:", *indented(perhaps), "else:", *indented(no)]
         return Block(lines, run)
 
     def carried(self, most_turns: int, counter: str) -> tuple[Block, Block]:
@@ -139,7 +145,9 @@ class Author:
 
     def loop(self) -> Block:
         """As often as a constant, an argument or the program's data says; there may be another one in it."""
-        bound, most = self.draw(st.sampled_from((("3", 3), ("m", 4), ("s", 5), ("tl.static_range(2)", 2))))
+        bound, most = self.draw(
+            st.sampled_from((("3", 3), ("m", 4), ("s", 5), ("tl.static_range(2)", 2), ("C", 3)))
+        )
         within = self.draw(st.sampled_from((1, 1, 2, 3)))
         before, body = self.carried(most * within, "k")
         text = bound if bound.startswith("tl.") else f"range({bound})"
@@ -151,7 +159,7 @@ class Author:
 
         def run(env: dict[str, Any]) -> None:
             before.run(env)
-            for k in range(int(env[bound]) if bound in ("m", "s") else most):
+            for k in range(int(env[bound]) if bound in ("m", "s", "C") else most):
                 env["k"] = np.int32(k)
                 together([body] * within).run(env)
 
@@ -221,6 +229,10 @@ class Author:
         return Block([f"tl.{name}(sums_ptr + (({where.text}) & {TABLE - 1}), {x.text})"], run)
 
 
+def argument(name: str, dtype: str) -> Expr:
+    return Expr(name, dtype, (), lambda env: NUMPY[dtype](env[name]), 3.0, 0.25)
+
+
 def numbers(seed: np.random.Generator, dtype: str, size: int) -> np.ndarray:
     if dtype in FLOATS:
         return (seed.integers(-32, 33, size) / 4).astype(NUMPY[dtype])
@@ -248,8 +260,14 @@ def kernels(draw: Any, large: bool = False) -> Kernel:
     tensors["b_ptr"] = numbers(seed, p.dtype, p.depth * p.cols)
     tensors["prod_ptr"] = np.zeros(author.grid * p.rows * p.cols, np.float32)
     tensors["swap_ptr"] = numbers(seed, author.swapped, author.grid * author.size)
-    names = ", ".join([*tensors, "n", "m"])
+    names = ", ".join([*tensors, "n", "m", "f", "C: tl.constexpr"])
     lines = "\n".join(indented(body))
     source = HEADER + "\n\n".join(author.pen.helpers) + f"\n\n@sim.jit\ndef kernel({names}):\n{lines}\n"
-    scalars = {"n": n, "m": draw(st.integers(0, 4))}
-    return Kernel(source, author.grid, tensors, scalars, body, author.machine)
+    scalars = {
+        "n": n,
+        "m": author.pen.pick(0, 1, 2, 4),
+        "f": author.pen.number("float32"),
+        "C": author.pen.pick(1, 2, 3),
+    }
+    grid = (author.grid // author.rows, *([author.rows] if author.rows > 1 else []))
+    return Kernel(source, grid, tensors, scalars, body, author.machine)

@@ -3,10 +3,10 @@
 What is drawn: elementwise operations, Triton's promotion, casts, integer and bit operations, where, reductions and scans
 (sums, extremes and their places, bits, functions of the author's, from either end), histograms, sorts, gathers from
 memory and within a tile, other shapes and orders of axes, joins, slices of tiles; helpers; loops over constants,
-arguments and data, with variables that change places; branches, `while`; pointers, block pointers and descriptors;
-products of four types with tails; atomics, and what they found. All that in the number formats, eight of integers and
-three of floating point, that the drawn product has. Every operation rounds at most once and sums are exact, so values are
-those of numpy to the bit.
+constexpr and other arguments and data, with variables that change places; branches, `while`; grids of one and two axes;
+pointers, block pointers and descriptors; products of four types with tails; atomics, and what they found. All that in the
+number formats, eight of integers and three of floating point, that the drawn product has. Every operation rounds at most
+once and sums are exact, so values are those of numpy to the bit.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def launched(kernel: Kernel, function: Any, **options: Any) -> tuple[Run, dict[s
     """The run, and the tensors after it."""
     arguments = kernel.arguments()
     with sim.device(kernel.product, **{"timeline": 0, **options}):
-        return function[(kernel.grid,)](**arguments), arguments
+        return function[kernel.grid](**arguments), arguments
 
 
 def holds_for(kernel: Kernel) -> None:
@@ -67,7 +67,7 @@ def holds_for(kernel: Kernel) -> None:
     function, expected = kernel.compiled(), kernel.expected()
     run, found = launched(kernel, function, timeline=50)
     with sim.device(kernel.product):
-        one_by_one = run_values(function, (kernel.grid,), *kernel.arguments().values(), chunk=1)
+        one_by_one = run_values(function, kernel.grid, *kernel.arguments().values(), chunk=1)
     for name, alone in zip(found, one_by_one, strict=True):
         if name in expected:
             assert np.array_equal(found[name], expected[name]), name
@@ -135,14 +135,14 @@ def refused(kernel: Kernel, given: dict[str, Any], grid: Any) -> str:
 @given(with_a_wrong_statement())
 def test_a_wrong_statement_is_refused_with_its_line(drawn):
     kernel, wrong = drawn
-    assert "<drawn " in refused(kernel, kernel.arguments(), (kernel.grid,)), wrong
+    assert "<drawn " in refused(kernel, kernel.arguments(), kernel.grid), wrong
 
 
 @usual(36)
 @given(with_changed_tokens())
 def test_changed_tokens_are_refused_in_words_or_run(kernel):
     if is_python(kernel.source):
-        refused(kernel, kernel.arguments(), (kernel.grid,))
+        refused(kernel, kernel.arguments(), kernel.grid)
 
 
 @usual(36)
@@ -150,7 +150,7 @@ def test_changed_tokens_are_refused_in_words_or_run(kernel):
 def test_a_wrong_call_is_refused_in_words(drawn):
     """Or it runs, where the wrong argument is one that the kernel does not read."""
     kernel, given, grid = drawn
-    wrong = given.keys() != kernel.arguments().keys() or grid != (kernel.grid,)
+    wrong = given.keys() != kernel.arguments().keys() or grid != kernel.grid
     assert refused(kernel, given, grid) or not wrong
 
 
@@ -168,8 +168,8 @@ def is_python(source: str) -> bool:
 def test_thousands_of_illegal_kernels(drawn):
     if isinstance(drawn, Kernel):
         if is_python(drawn.source):
-            refused(drawn, drawn.arguments(), (drawn.grid,))
+            refused(drawn, drawn.arguments(), drawn.grid)
     elif len(drawn) == 2:
-        assert refused(drawn[0], drawn[0].arguments(), (drawn[0].grid,)), drawn[1]
+        assert refused(drawn[0], drawn[0].arguments(), drawn[0].grid), drawn[1]
     else:
         refused(*drawn)

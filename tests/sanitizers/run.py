@@ -7,6 +7,9 @@ The build stands beside the usual one, in `build/sanitized`; a second run compil
 run with its report and a status other than 0. So does one in a process that a test started, whose output is hidden or that
 others replace: reports go to files, which are printed at the end. Before the tests three faults are made on purpose, and
 each has to leave its file. Memory that is still held at the end is no finding: the interpreter holds it.
+
+gcc 12's ASan does not take its locks when a process with threads forks: a worker of tests/tiling may then stand still before
+it begins. It uses no time and waits in `futex_do_wait`; `kill` it, and its pool starts another one.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -26,27 +27,37 @@ x = np.ones(1000, np.float32)
 twice[(4,)](x, np.empty_like(x), x.size, BLOCK=256)
 print(sys.argv[1:])
 """
-SIZES = {"rms_norm_grad": "rows=8 cols=64", "matmul": "m=32 n=32 k=32", "bce_with_logits": "shape=4x100",
+SIZES = {
+    "rms_norm_grad": "rows=8 cols=64",
+    "matmul": "m=32 n=32 k=32",
+    "bce_with_logits": "shape=4x100",
     "layer_norm": "rows=8 cols=64",
-         "group_norm": "n=2 c=8 hw=16", "flash_attention": "heads=2 queries=32"}  # fmt: skip
+    "group_norm": "n=2 c=8 hw=16",
+    "flash_attention": "heads=2 queries=32",
+}
 WORDS: dict[str, tuple[str, ...]] = {
     "--case": ("tiny", "tiny", "decode", "nothing"),
-    "--size": ("m=32", "n=32", "k=32", "rows=8", "cols=64", "shape=4x100", "m=0", "m=-1", "k=1",
-    "rows=99999999999999999999", "shape=4x", "m=1.5", "m=16"),
+    "--size": (
+        "m=32", "n=32", "k=32", "rows=8", "cols=64", "shape=4x100", "m=0", "m=-1", "k=1", "rows=99999999999999999999",
+        "shape=4x", "m=1.5", "m=16",
+    ),
     "--dtype": ("float16", "bfloat16", "float32", "int8", "float64", "fp16", "nothing"),
     "--product": ("ascend910b3", "ascend310p", "ascend910a", "ascend910c", "nothing", "mine.toml", "x.run", "."),
-    "--set": ("buffers.ub=256KiB", "buffers.ub=1", "clock.aicore_mhz=1.8GHz", "buffers.ub=0",
-    "memory.bandwidth_tb_per_s=1e-300", "cores.vector_cores=1",
-              "cores.cube_cores=0", "buffers.ub=-1", "nothing=3", "launch.all_cores_overhead_us=0",
-              "buffers.l1=256KiB"),
-    "--tiling": ("rows=2", "cols=64", "block_m=16", "block_n=16", "block_k=16", "block=64", "cores=1", "cores=99",
-    "rows=0", "buffers=0", "group=3", "split_k=2",
-                 "strategy=kept_row", "strategy=no", "schedule=persistent", "rows=1e9",
-                 "block_m=100000000000000000000"),
-    "--space": ("block_m=16,32", "block_n=16..64", "block_k=32..96+32", "rows=1,2", "cols=64",
-    "dtype=float16,float32", "buffers=1,2", "rows=4..1", "block_m=",
-                "block_m=1..99999999999999999999", "rows=0..4", "cores=1..9+0", "cube_math_type=KEEP_DTYPE,USE_HF32",
-                "block_m=16..99999999+1"),
+    "--set": (
+        "buffers.ub=256KiB", "buffers.ub=1", "clock.aicore_mhz=1.8GHz", "buffers.ub=0",
+        "memory.bandwidth_tb_per_s=1e-300", "cores.vector_cores=1", "cores.cube_cores=0", "buffers.ub=-1",
+        "nothing=3", "launch.all_cores_overhead_us=0", "buffers.l1=256KiB",
+    ),
+    "--tiling": (
+        "rows=2", "cols=64", "block_m=16", "block_n=16", "block_k=16", "block=64", "cores=1", "cores=99", "rows=0",
+        "buffers=0", "group=3", "split_k=2", "strategy=kept_row", "strategy=no", "schedule=persistent", "rows=1e9",
+        "block_m=100000000000000000000",
+    ),
+    "--space": (
+        "block_m=16,32", "block_n=16..64", "block_k=32..96+32", "rows=1,2", "cols=64", "dtype=float16,float32",
+        "buffers=1,2", "rows=4..1", "block_m=", "block_m=1..99999999999999999999", "rows=0..4", "cores=1..9+0",
+        "cube_math_type=KEEP_DTYPE,USE_HF32", "block_m=16..99999999+1",
+    ),
     "--l2": ("cold", "warm", "loop", "x=warm", "x=warm,y=cold", "a=,b", "=", "x=hot"),
     "--numerics": ("cube_block_k=1", "overflow_mode=saturate", "cube_block_k=0", "nothing=1", "cube_block_k=x"),
     "--cube-math-type": ("KEEP_DTYPE", "USE_HF32", "USE_FP16", "nothing"),
@@ -66,11 +77,14 @@ WORDS: dict[str, tuple[str, ...]] = {
     "--reference": ("x.npz", "none.npz"),
     "--save": ("out.run", ".", "none/out.run", "x.run", ""),
     "--out": ("folder", ".", "x.run", ""),
-    "--output": ("o.html", "o.json", "o.svg", "o.png", "o.pdf", "o.csv", "o.toml", ".", "none/o.html", "tables",
-    "x.run", ""),
+    "--output": (
+        "o.html", "o.json", "o.svg", "o.png", "o.pdf", "o.csv", "o.toml", ".", "none/o.html", "tables", "x.run", "",
+    ),
     "--plot": ("o.svg", "o.xyz", "."),
-    "--picture": ("roofline", "timeline", "occupancy", "errors", "magnitude", "pareto", "heatmap", "precision",
-    "sweep", "difference", "no"),
+    "--picture": (
+        "roofline", "timeline", "occupancy", "errors", "magnitude", "pareto", "heatmap", "precision", "sweep",
+        "difference", "no",
+    ),
     "--window": ("0:1", ":", "1:0", "nan:nan", "-1:", "x", "0:inf", "1e999:"),
     "--table": ("table.csv", "x.run", "none.csv"),
     "--group": ("nothing", "products"),
@@ -130,6 +144,9 @@ def command_line(chance: Chance, bench: Bench) -> None:
                 "--nothing", "-", "--", "-x", "", "--json=1", *(h for h in HOSTILE if "\0" not in h)
             ),
         )
+    words = [
+        w.replace("\ud800", "\udcff") for w in words
+    ]  # as a byte of a command line that is no text arrives
     chance.note(repr([name, *words]))
     bench.command(*([name] if not chance.once_in(50) else [chance.choice(HOSTILE[1:])]), *words)
 
@@ -158,14 +175,12 @@ def _files(bench: Bench) -> None:
 def _words(chance: Chance, name: str) -> list[str]:
     """Arguments and options in any order; what makes a run small unless another value is drawn."""
     command = commands()[name]
-    arguments = [
-        chance.choice(ARGUMENTS.get(name, ("x",))) for _ in range(chance.one_of(0, 1, 1, 1, 1, 1, 2, 2, 3))
-    ]
-    if name not in ("report", "compare", "export") and arguments and not chance.once_in(8):
-        del arguments[1:]
+    count = len([p for p in command.params if isinstance(p, click.Argument) and p.required])
+    count = count if not chance.once_in(5) else chance.randrange(4)
+    arguments = [_usually(chance, ARGUMENTS.get(name, ("x",))) for _ in range(count)]
     groups = [[a] for a in arguments]
     options = [p for p in command.params if isinstance(p, click.Option) and not SLOW & set(p.opts)]
-    drawn = chance.sample(options, min(len(options), chance.one_of(0, 1, 2, 3, 4)))
+    drawn = chance.sample(options, min(len(options), chance.one_of(0, 1, 1, 2, 2, 3, 4)))
     groups += [_option(chance, p) for p in drawn]
     chance.shuffle(groups)
     words = [w for g in groups for w in g]
@@ -176,15 +191,18 @@ def _words(chance: Chance, name: str) -> list[str]:
     return words
 
 
+def _usually(chance: Chance, known: Sequence[Any]) -> str:
+    """One of the first two, which are right, or any."""
+    return str(chance.choice(known[:2] if not chance.once_in(3) else known))
+
+
 def _option(chance: Chance, option: click.Option) -> list[str]:
     flag = max(option.opts, key=len)
     if option.is_flag:
         return [flag]
     known: Any = WORDS.get(flag) or getattr(option.type, "choices", None) or NUMBERS
-    usual = [
-        chance.choice(list(known))
-        for _ in range(option.nargs if option.nargs > 1 else chance.one_of(1, 1, 2) if option.multiple else 1)
-    ]
+    count = option.nargs if option.nargs > 1 else chance.one_of(1, 1, 2) if option.multiple else 1
+    usual = [_usually(chance, list(known)) for _ in range(count)]
     if chance.once_in(15):
         usual[0] = chance.choice([h for h in HOSTILE if "\0" not in h])
-    return [flag, *map(str, usual)]
+    return [flag, *usual]

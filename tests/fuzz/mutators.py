@@ -11,17 +11,15 @@ from typing import Any
 
 # Texts that a page, a terminal, a file name or a formula must not take for its own.
 HOSTILE = (
-    "", " ", "\n", "\0", "a" * 5000, "<fuzz>", "</script><fuzz>", "\"'><fuzz onload=fuzz()>", "--><fuzz>", "]]><fuzz>",
-    "{{ 7 * 7 }}", "${fuzz}", "javascript:fuzz()", "\x1b[31mred\x1b[2J", "\x9b31m", "\r\b\b\b", "\u202etxet", "\ud800",
-    "../../up", "/etc/passwd", "a/b\\c", "nan", "NaN", "Infinity", "None", "true", "-1", "1e999", "0x10", "%s%n",
-    "$array",
-    "é" * 40, "漢字", "e\u0301", "\U0001f600", "[red]bold[/red]", "[/]", "$x^{2}$", "_a_{", "%", "&amp;", "=1+1", "+",
-    ",", ";",
+    "", " ", "\n", "\0", "a" * 5000, "<fuzz>", "</script><fuzz>", "\"'><fuzz onload=fuzz()>", "--><fuzz>",
+    "]]><fuzz>", "{{ 7 * 7 }}", "${fuzz}", "javascript:fuzz()", "\x1b[31mred\x1b[2J", "\x9b31m", "\r\b\b\b",
+    "\u202etxet", "\ud800", "../../up", "/etc/passwd", "a/b\\c", "nan", "NaN", "Infinity", "None", "true", "-1",
+    "1e999", "0x10", "%s%n", "$array", "é" * 40, "漢字", "e\u0301", "\U0001f600", "[red]bold[/red]", "[/]", "$x^{2}$",
+    "_a_{", "%", "&amp;", "=1+1", "+", ",", ";",
 )  # fmt: skip
 NUMBERS: tuple[Any, ...] = (
     0, 1, -1, 2, 3, 7, 8, 64, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63,
-        2**70,
-    10**40, -(2**63), 0.0, -0.0, 0.5, 1e-12, 5e-324, 1e12, 1e30, 1e300, -1e300,
+    2**70, 10**40, -(2**63), 0.0, -0.0, 0.5, 1e-12, 5e-324, 1e12, 1e30, 1e300, -1e300,
 )  # fmt: skip
 OTHERS: tuple[Any, ...] = (
     None,

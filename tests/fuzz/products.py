@@ -63,9 +63,10 @@ def _changed_figures(chance: Chance) -> str:
     for key in chance.sample(list(base.keys()), chance.few()):
         f = base.figure(key)
         table, _, name = key.rpartition(".")
-        entry = {"value": _toml(_other_figure(chance, f.value)), "unit": json.dumps(f.unit),
-            "source": _toml(chance.one_of("me", chance.choice(HOSTILE))),
-                 "grade": '"D"'}  # fmt: skip
+        entry = {
+            "value": _toml(_other_figure(chance, f.value)), "unit": json.dumps(f.unit),
+            "source": _toml(chance.one_of("me", chance.choice(HOSTILE))), "grade": '"D"',
+        }  # fmt: skip
         if chance.once_in(6):
             entry[chance.one_of("low", "high", "note", "value", "unit")] = _toml(
                 chance.choice((*NUMBERS, *HOSTILE))

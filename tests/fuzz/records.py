@@ -176,10 +176,11 @@ class Payload:
         return open, ("executed", "w")
 
 
-NAMES = ("../up.npy", "/etc/x.npy", "a\\b.npy", "run.json", "run.json/", "a.npy", "A.NPY", "é.npy", "x" * 300, ".npy",
-    "a\0b.npy",
-         "launches.0.timeline.core.npy", "launches.99.timeline.core.npy", "x.npy", "dy.npy", "rstd.npy",
-         "gamma.npy")  # fmt: skip
+NAMES = (
+    "../up.npy", "/etc/x.npy", "a\\b.npy", "run.json", "run.json/", "a.npy", "A.NPY", "é.npy", "x" * 300, ".npy",
+    "a\0b.npy", "launches.0.timeline.core.npy", "launches.99.timeline.core.npy", "x.npy", "dy.npy", "rstd.npy",
+    "gamma.npy",
+)  # fmt: skip
 CLAIMS = (0, 1, 10, 2**16, 2**20, 2**24 + 1, 2**26, 2**31 - 1, 2**32 - 2, 2**32 - 1)
 # Places of two-byte and four-byte fields, in the directory's entry and before the member itself.
 SMALL_FIELDS = ((8, 6), (10, 8), (28, 26), (30, 28), (32, None), (34, None), (36, None))
@@ -225,12 +226,14 @@ def _bad_member(chance: Chance) -> bytes:
         return pickle.dumps(Payload())
     if kind == 2:
         return npy(np.zeros(chance.one_of(0, 1, 10**6, 8 * 2**20 + 7)))
-    shape = chance.one_of("(3,)", "()", "(-1,)", f"({2**62},)", f"({2**31}, {2**31}, 4)", "(0,)", f"({2**40}, 0)",
-        "(1.5,)", "('a',)",
-                          "(" * 300, "[3]", "(True,)", "(3, 3" + ", 1" * 70 + ")", f"({10**30},)", "(3L,)")  # fmt: skip
-    descr = chance.one_of("'<f8'", "'|O'", "'|V0'", "'<U0'", "[('a', '|O')]", "[('a', '<f8', (9, 9))]", "'<f8'*3",
-        "'" + "f4," * 900 + "'",
-                          "__import__('os')", "'>f8'", "'|V100000000'", "{'a': 1}", "None")  # fmt: skip
+    shape = chance.one_of(
+        "(3,)", "()", "(-1,)", f"({2**62},)", f"({2**31}, {2**31}, 4)", "(0,)", f"({2**40}, 0)", "(1.5,)", "('a',)",
+        "(" * 300, "[3]", "(True,)", "(3, 3" + ", 1" * 70 + ")", f"({10**30},)", "(3L,)",
+    )  # fmt: skip
+    descr = chance.one_of(
+        "'<f8'", "'|O'", "'|V0'", "'<U0'", "[('a', '|O')]", "[('a', '<f8', (9, 9))]", "'<f8'*3",
+        "'" + "f4," * 900 + "'", "__import__('os')", "'>f8'", "'|V100000000'", "{'a': 1}", "None",
+    )  # fmt: skip
     order = chance.one_of("False", "True", "1", "None")
     text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}\n".encode()
     version = chance.one_of(b"\1\0", b"\1\0", b"\2\0", b"\3\0", b"\4\0")

@@ -6,6 +6,7 @@ import ast
 import itertools
 import linecache
 import tokenize
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,14 +52,13 @@ CONSTANTS = (
     "(" * 60 + "x" + ")" * 60, "-" * 900 + "1", "x" + " + x" * 900, "-" * 20_000 + "1", "x" + " + 1" * 20_000,
     "1" * 4000, "not " * 3000 + "x",
 )  # fmt: skip
-CALLS = ("tl.arange(0, {})", "tl.zeros(({},), tl.float32)", "tl.full(({}, {}), 1, tl.int32)", "tl.load(a + {})",
-    "tl.static_range({})",
-         "range({})", "tl.reshape(x, ({},))", "tl.sum(x, {})", "tl.load(a + i, mask={}, other={})", "x[{}]", "x.{}",
-         "tl.{}", "larger({}, {})",
-         "tl.program_id({})", "tl.dot(x, {})", "int({})", "min({}, {})", "tl.cdiv({}, {})", "x if {} else {}",
-         "tl.where({}, {}, x)",
-         "tl.broadcast_to(x, ({}, {}))", "tl.full((), {}, tl.int64)", "tl.cast({}, tl.int32)", "(i + {}) * {}",
-         "x.to({})")  # fmt: skip
+CALLS = (
+    "tl.arange(0, {})", "tl.zeros(({},), tl.float32)", "tl.full(({}, {}), 1, tl.int32)", "tl.load(a + {})",
+    "tl.static_range({})", "range({})", "tl.reshape(x, ({},))", "tl.sum(x, {})", "tl.load(a + i, mask={}, other={})",
+    "x[{}]", "x.{}", "tl.{}", "larger({}, {})", "tl.program_id({})", "tl.dot(x, {})", "int({})", "min({}, {})",
+    "tl.cdiv({}, {})", "x if {} else {}", "tl.where({}, {}, x)", "tl.broadcast_to(x, ({}, {}))",
+    "tl.full((), {}, tl.int64)", "tl.cast({}, tl.int32)", "(i + {}) * {}", "x.to({})",
+)  # fmt: skip
 _numbers = itertools.count()
 
 
@@ -119,7 +119,8 @@ def compiled(source: str, name: str) -> Any:
     """The kernel of a module that has a text but no file; None where Python itself refuses the text."""
     file = f"<fuzz {next(_numbers)}>"
     try:
-        code = compile(source, file, "exec")
+        with warnings.catch_warnings(action="ignore"):
+            code = compile(source, file, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)

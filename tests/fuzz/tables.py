@@ -192,10 +192,11 @@ def _profile(chance: Chance) -> list[list[str]]:
             str(chance.one_of(1, 7, 64, 100, 512)) for _ in range(chance.one_of(1, 2, 3))
         ).replace("x", ",")
         count = chance.one_of(1, 2, 3)
-        change = {"OP Type": chance.choice(OPERATORS), "Task Duration(us)": str(chance.uniform(1, 60)),
-            "Input Shapes": '"' + ";".join([shape] * count) + '"',
-                  "Output Shapes": f'"{shape}"', "Input Data Types": ";".join(["FLOAT16"] * count),
-                  "Output Data Types": "FLOAT16", "Op Name": f"op{k}"}  # fmt: skip
+        change = {
+            "OP Type": chance.choice(OPERATORS), "Task Duration(us)": str(chance.uniform(1, 60)),
+            "Input Shapes": '"' + ";".join([shape] * count) + '"', "Output Shapes": f'"{shape}"',
+            "Input Data Types": ";".join(["FLOAT16"] * count), "Output Data Types": "FLOAT16", "Op Name": f"op{k}",
+        }  # fmt: skip
         for name, cell in change.items():
             row[place[name]] = cell
         made.append(row)

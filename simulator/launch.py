@@ -207,7 +207,7 @@ def with_freed(call: Call, launch: Launch) -> Launch:
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[Message, ...]:
     """Values only; gives warnings."""
-    how = scheduling(call.program, call.grid, call.arguments)
+    how = scheduling(call.program, call.grid, call.arguments, call.device.step_limit)
     return run_values(
         call.program,
         call.grid,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -26,6 +27,7 @@ from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.products import Product, load_product
+from ..simulator.record.codec import decode_plain
 from ..simulator.record.files import picked
 from ..simulator.record.run import Launch, add_up
 from .device_state import state_here
@@ -75,16 +77,28 @@ class Evaluation:
 
 
 def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
-    """What `to_dict` gave, read again; None if it is something else."""
+    """What `to_dict` gave, read again; None if it is something else, or has what no evaluation has."""
     try:
-        found = Evaluation(**data)
-    except TypeError:
+        found: Evaluation = decode_plain(data, Evaluation, "result")
+    except UsageError:
         return None
-    numbers = (*picked(found, "time_us bound_us ub_peak_bytes need_bytes have_bytes").values(),)
-    right = all(x is None or (isinstance(x, int | float) and not isinstance(x, bool)) for x in numbers)
-    kinds = isinstance(found.waits, dict) and isinstance(found.tiling, dict)
-    said = found.time_us is not None or isinstance(found.refused or found.failed, str)
-    return found if right and kinds and said and isinstance(found.errors, dict | None) else None
+    said = found.time_us is not None or (found.refused or found.failed) is not None
+    return found if said and not oddity(found) else None
+
+
+def oddity(e: Evaluation) -> str:
+    """What no evaluation has: a figure below 0 or without an end, a knob that is no knob's value; "" where all is well."""
+    figures = picked(e, "time_us bound_us ub_peak_bytes need_bytes have_bytes") | e.waits
+    odd = [f"{n[:40]} is {x}" for n, x in figures.items() if x is not None and not 0 <= x < math.inf]
+    odd += [f"the knob {n[:40]} is {str(x)[:40]}" for n, x in e.tiling.items() if not is_value(x)]
+    return next(iter(odd), "a time of 0 us" if e.time_us == 0 else "")
+
+
+def is_value(x: Any) -> bool:
+    """Whether a knob can have this value: a text, a number, nothing, or several of them."""
+    if isinstance(x, tuple | list):
+        return all(not isinstance(part, tuple | list) and is_value(part) for part in x)
+    return x is None or isinstance(x, str | int) or (isinstance(x, float) and math.isfinite(x))
 
 
 class TilingProblem(Protocol):

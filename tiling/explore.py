@@ -20,7 +20,7 @@ from .device_state import about_l2, name_of_product, product_here, without_bound
 from .evaluate import OperatorProblem
 from .heartbeats import STOPPED_SECONDS
 from .kernel_problem import KernelProblem
-from .results.exploration import Exploration
+from .results.exploration import OBJECTIVES, Exploration
 from .results.store import Store
 from .search.budget import Budget
 from .search.exact import Report
@@ -32,7 +32,6 @@ from .space.space import Point, Rule, Space
 from .sweep import EXACT, Sweep, Task
 from .workers import open_workers
 
-OBJECTIVES = ("time", "error", "ub")
 Constraint = Callable[..., bool] | Rule
 
 

@@ -71,7 +71,8 @@ class Sweep:
         self.sampler = ("tpe" if beyond else EXACT) if sampler == "auto" else sampler
         if self.sampler == EXACT:
             return self._exact()
-        known = [(p, self._stored(r)) for p, r in self.store.rows(self.name)]
+        rows = {key_of(self.name, p): (p, r) for p, r in self.store.rows(self.name)}
+        known = [(rows[k][0], x) for k, x in self._believed({k: r for k, (_, r) in rows.items()}).items()]
         task = self.task
         least = None if self.objective != "time" or task.bounds is None else self._least
         how = (self._evaluate, self.budget, self.sampler, seed, known, self.report, task.usual)
@@ -144,7 +145,7 @@ class Sweep:
 
     def _stored_or_new(self, points: list[Point]) -> Iterator[Evaluation]:
         keys = [key_of(self.name, p) for p in points]
-        known = {k: self._stored(r) for k, r in self.store.known(keys).items()}
+        known = self._believed(self.store.known(keys))
         new = self.workers.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
         for key, point in zip(keys, points, strict=True):
             if key in known:
@@ -155,11 +156,11 @@ class Sweep:
             self._keep(partial(self.store.add, key, self.name, point, found.to_dict()))
             yield found
 
-    def _stored(self, result: dict[str, Any]) -> Evaluation:
-        found = evaluation_of(result)
-        if found is None:
-            raise self.store.damaged(result)
-        return found
+    def _believed(self, results: Mapping[str, dict[str, Any]]) -> dict[str, Evaluation]:
+        """Those of the results by key that are evaluations; the others are forgotten."""
+        read = {key: evaluation_of(result) for key, result in results.items()}
+        self.store.dropped |= {key for key, found in read.items() if found is None}
+        return {key: found for key, found in read.items() if found is not None}
 
     def _keep(self, write: Callable[[], None]) -> None:
         """A store that takes no more ends no sweep: it goes on without, and says so."""

@@ -72,5 +72,7 @@ def present(as_json: bool, data: Callable[..., Any], page: Callable[..., Any], *
 
 
 def note(text: str) -> None:
-    """Tell what is going on, on standard error."""
-    sys.stderr.write(f"{text}\n")
+    """Tell what is going on, on standard error; no control character of a text gets there."""
+    from ..facts.texts import clean
+
+    sys.stderr.write("".join(f"{clean(line)}\n" for line in text.splitlines()))

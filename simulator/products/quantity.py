@@ -127,8 +127,13 @@ def _texts(raw: object, rule: FigureRule) -> Value:
 
 
 def _text(raw: object, rule: FigureRule) -> str:
-    if not isinstance(raw, str) or not raw.strip():
-        raise BadQuantityError(f"must be text, got {show(raw)}")
+    if not is_text(raw):
+        raise BadQuantityError(f"must be text that can be printed, got {show(raw)}")
     if rule.choices and raw not in rule.choices:
         raise BadQuantityError(f"must be one of {', '.join(rule.choices)}, got {show(raw)}")
-    return raw
+    return str(raw)
+
+
+def is_text(raw: object) -> bool:
+    """Whether it is a text with a word, and without control characters: terminals show it as it is."""
+    return isinstance(raw, str) and bool(raw.strip()) and all(c.isprintable() or c in "\n\t" for c in raw)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from ..errors import ProductError
 from .checks import suggestion
 from .figure import Figure, Value
-from .quantity import BadQuantityError, convert, number, show
+from .quantity import BadQuantityError, convert, is_text, number, show
 from .spec import ASSUMED_GRADE, GRADES, FigureRule, rule_for
 
 Table = Mapping[str, object]
@@ -40,8 +40,10 @@ def read_figures(
 
 def read_sources(data: object, where: str) -> dict[str, str]:
     """The table that explains the source ids."""
-    if not isinstance(data, Mapping) or not all(isinstance(text, str) for text in data.values()):
-        raise ProductError(f"{where}: [sources] must map source ids to texts, got {show(data)}")
+    if not isinstance(data, Mapping) or not all(map(is_text, (*data, *data.values()))):
+        raise ProductError(
+            f"{where}: [sources] must map source ids to texts that can be printed, got {show(data)}"
+        )
     return {str(name): str(text) for name, text in data.items()}
 
 
@@ -125,8 +127,10 @@ def _check_fields(key: str, entry: Table, where: str) -> None:
         problem = f"lacks {', '.join(lacking)}" if lacking else f"has unknown entries {show(unknown)}"
         raise ProductError(f"{where}: {key} {problem}; a figure has {', '.join(FIELDS[:-1])}")
     for name in ("unit", "source", "grade", "note"):
-        if name in entry and not (isinstance(text := entry[name], str) and text.strip()):
-            raise ProductError(f"{where}: {key}: {name} must be text, got {show(text)}")
+        if name in entry and not is_text(entry[name]):
+            raise ProductError(
+                f"{where}: {key}: {name} must be text that can be printed, got {show(entry[name])}"
+            )
     if entry["grade"] not in GRADES:
         raise ProductError(
             f"{where}: {key}: grade must be one of {', '.join(GRADES)}, got {show(entry['grade'])}"

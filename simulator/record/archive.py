@@ -39,6 +39,8 @@ def read_header(file: IO[bytes], size: int) -> tuple[np.dtype, tuple[int, ...], 
         raise UsageError(f"has a damaged header: {' '.join(str(error).split())[:120]}") from None
     if dtype.hasobject:
         raise UsageError("holds Python objects, which are never loaded; store numbers")
+    if not dtype.itemsize:
+        raise UsageError(f"holds elements of no bytes ({dtype}); store numbers")
     if any(n < 0 for n in shape) or file.tell() + math.prod(shape) * dtype.itemsize != size:
         raise UsageError(
             f"claims shape {shape} of {dtype}, which does not fit its {size - file.tell()} bytes"

@@ -86,9 +86,9 @@ def _estimate(call: Call, all_at_once: bool, leaves: bool) -> Estimate:
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     numbers = np.arange(total, dtype=np.int64)
-    order = flag_order(call.program, call.grid, call.arguments)
-    apart = order is not None and not order.in_order
     limit = call.device.step_limit
+    order = flag_order(call.program, call.grid, call.arguments, limit)
+    apart = order is not None and not order.in_order
 
     kind = LoopLowering if all_at_once else Lowering
     device = call.device
@@ -121,11 +121,11 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend], leave
     """
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    how = scheduling(call.program, call.grid, call.arguments)
+    limit = call.device.step_limit
+    how = scheduling(call.program, call.grid, call.arguments, limit)
     seed = call.device.atomic_seed
     size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
     order = program_order(call.program, total, seed)
-    limit = call.device.step_limit
     with closing(_cache(call)) as touch:
         if size < total:
             touch.guess()

@@ -212,6 +212,33 @@ def test_the_step_limit_counts_iterations_of_both_kinds_of_loop_alike(n, m):
 
 
 @sim.jit
+def endless_with_flags(x, out, n):
+    for k in range(n):
+        with al.scope(core_mode="cube"):
+            al.sync_block_set("cube", "vector", 0)
+        with al.scope(core_mode="vector"):
+            al.sync_block_wait("cube", "vector", 0)
+            tl.store(out, k)
+
+
+@sim.jit
+def endless_in_place(x, out, n):
+    """The programs change one tensor, so what they touch is looked at before they run."""
+    for _ in range(n):
+        tl.store(out + tl.program_id(0), tl.load(out + tl.program_id(0)) + 1)
+
+
+@pytest.mark.parametrize("kernel", [endless_with_flags, endless_in_place])
+@pytest.mark.parametrize("values", [True, False])
+def test_the_step_limit_holds_for_what_is_found_out_before_the_programs_run(kernel, values):
+    with (
+        sim.device(step_limit=FEW, values=values),
+        pytest.raises(sim.RunError, match=f"more than {FEW} loop iterations"),
+    ):
+        kernel[(4,)](zeros(4), zeros(4), 1 << 62)
+
+
+@sim.jit
 def passes_a_barrier_if_asked(asked, x, out, n, MISSING: tl.constexpr, FLAG: tl.constexpr):
     """Loaded data decides whether the programs meet."""
     p = tl.program_id(0)

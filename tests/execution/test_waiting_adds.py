@@ -59,7 +59,7 @@ def drawn(items: int, tiles: int, seed: int, dtype: Any = f32) -> tuple[np.ndarr
 
 def schedule_of(kernel: Any, programs: int, *args: Any, **kw: Any) -> Any:
     call = prepare(kernel, (programs,), args, kw)
-    return scheduling(call.program, call.grid, call.arguments)
+    return scheduling(call.program, call.grid, call.arguments, call.device.step_limit)
 
 
 @given(

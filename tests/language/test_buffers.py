@@ -375,6 +375,12 @@ def wrong(out, WHAT: tl.constexpr):
         ub.to_tensor(target_shape=[8, 8])
     elif WHAT == "offset":
         ub.subview([1], [8], [1])
+    elif WHAT == "pointer":
+        ub.subview([out], [8], [1])
+    elif WHAT == "fraction":
+        ub.subview([tl.load(out)], [8], [1])
+    elif WHAT == "tile":
+        ub.subview([o], [8], [1])
     elif WHAT == "stride":
         ub.subview([0], [8], [2])
     elif WHAT == "rows":
@@ -406,6 +412,9 @@ def wrong(out, WHAT: tl.constexpr):
         ("l0a", "tl.dot alone fills it"),
         ("layout", "target_shape"),
         ("offset", "it begins at byte 4, which must be a multiple of 32"),
+        ("pointer", "subview: an offset must be an integer scalar, got"),
+        ("fraction", "subview: an offset must be an integer scalar, got"),
+        ("tile", "subview: an offset must be an integer scalar, got"),
         ("stride", "all strides must be 1"),
         ("rows", "its rows are apart by bytes 48, which must be a multiple of 32"),
         ("outside", "axis 0 has 64 elements"),

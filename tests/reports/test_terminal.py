@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from ascendtile.reports.facts import texts
-from ascendtile.reports.terminal.console import make_console
+from ascendtile.reports.terminal.console import make_console, note
 from ascendtile.reports.terminal.record_view import run_report
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LiveValue, Pipe
@@ -260,3 +260,8 @@ def test_values_that_are_alike_at_the_peak_are_one_row():
     rows = [line for line in page.splitlines() if "4096 fp16" in line]
     assert [r.split()[:2] for r in rows] == [["x", "2x4096"], ["8", "x"]]
     assert rows[1].split()[5] == "16.0"
+
+
+def test_no_control_character_of_a_note_reaches_the_terminal(capsys):
+    note("one\x1b[31m\n\x00two\u202e")
+    assert capsys.readouterr().err == "one\\x1b[31m\n\\x00two\\u202e\n"

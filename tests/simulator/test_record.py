@@ -412,8 +412,9 @@ def test_values_nested_without_end(refused):
         (np.zeros(7, "U3"), "records have lists of native numbers"),
         (np.array([{}] * 7, object), "holds Python objects, which are never loaded"),
         (np.zeros(7, [("a", "O"), ("b", "f8")]), "holds Python objects"),
+        (np.zeros(7, "V0"), "holds elements of no bytes"),
     ],
-    ids=["short", "matrix", "complex", "swapped", "text", "objects", "object fields"],
+    ids=["short", "matrix", "complex", "swapped", "text", "objects", "object fields", "nothing"],
 )
 def test_arrays_that_are_no_timeline(refused, array, words):
     assert words in refused(with_array(array))

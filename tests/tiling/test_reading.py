@@ -122,6 +122,14 @@ def test_a_store_that_is_cut_short_is_refused(stored: tuple[Path, Exploration], 
         stored_explorations(copy)
 
 
+# What no evaluation has.
+ODD: tuple[dict[str, Any], ...] = (
+    {"time_us": 0.0}, {"time_us": "NaN"}, {"time_us": -1.0}, {"waits": {"data": "Infinity"}}, {"ub_peak_bytes": -1},
+    {"tiling": {"rows": {"$float": "NaN"}}}, {"tiling": {"rows": [[1]]}}, {"point": {"rows": {}}},
+        {"point": {"rows": float("inf")}},
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -134,6 +142,25 @@ def test_a_store_that_is_cut_short_is_refused(stored: tuple[Path, Exploration], 
 def test_other_json_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         exploration_of_json(given)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"space": {"size": -1, "legal": 1}},
+        {"objective": "speed"},
+        {"seconds": "NaN"},
+        {"axes": {"rows": [{}]}},
+        *({"top": [{"tiling": {}, "point": {"rows": 1}, "time_us": 1.0, **x}]} for x in ODD),
+    ],
+)
+def test_figures_that_no_exploration_has_are_refused(
+    stored: tuple[Path, Exploration], changed: dict[str, Any]
+) -> None:
+    right = json.loads(json.dumps(stored[1].to_dict(1000)))
+    exploration_of_json(right)
+    with pytest.raises(UsageError, match="is damaged: "):
+        exploration_of_json({**right, **changed})
 
 
 def test_json_with_odd_points_is_refused(stored: tuple[Path, Exploration]) -> None:

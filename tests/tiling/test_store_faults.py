@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling import Exploration, explore, explore_shapes
 from ascendtile.tiling.results import store as stores
+from ascendtile.tiling.results.reading import stored_explorations
 from ascendtile.tiling.results.store import Store, checksum, key_of
 
 SPACE = {"block_m": (16, 48), "block_n": (32, 64), "block_k": 64, "group": 1}
@@ -53,11 +54,53 @@ def of_another_version(folder: Path) -> Path:
     return folder / "s.sqlite"
 
 
+def changed(folder: Path, *statements: str) -> Path:
+    with Store(folder / "s.sqlite") as store, store.db:
+        for statement in statements:
+            store.db.execute(statement)
+    return folder / "s.sqlite"
+
+
+ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n, n, n, n, n FROM r"
+
+
+def with_an_endless_view(folder: Path) -> Path:
+    return changed(
+        folder,
+        "ALTER TABLE points RENAME TO kept",
+        f"CREATE VIEW points (key, sweep, point, result, checksum) AS {ENDLESS}",
+    )
+
+
+def with_a_trigger(folder: Path) -> Path:
+    return changed(folder, "CREATE TRIGGER t AFTER INSERT ON points BEGIN DELETE FROM points; END")
+
+
+def with_a_name_that_is_no_text(folder: Path) -> Path:
+    """SQLite's own message about it is none, either."""
+    path = changed(folder, "CREATE TABLE abcdefgh (x)")
+    path.write_bytes(
+        path.read_bytes().replace(b"CREATE TABLE abcdefgh", b"CREATE TABLX \xaf\xfe\xff\xaf\xaf\xaf\xaf\xaf")
+    )
+    return path
+
+
 def a_folder(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("made", [in_a_file, no_store, of_another_version, a_folder])
+BAD = [
+    in_a_file,
+    no_store,
+    of_another_version,
+    a_folder,
+    with_an_endless_view,
+    with_a_trigger,
+    with_a_name_that_is_no_text,
+]
+
+
+@pytest.mark.parametrize("made", BAD)
 def test_a_cache_that_cannot_be_used_costs_a_note_and_a_named_store_is_refused(tmp_path, usual, made):
     path = made(tmp_path)
     found = swept(cache=path)
@@ -66,6 +109,8 @@ def test_a_cache_that_cannot_be_used_costs_a_note_and_a_named_store_is_refused(t
     assert note.startswith(IN_MEMORY.format(path, ""))
     with pytest.raises(UsageError, match="store"):
         swept(store=path)
+    with pytest.raises(UsageError, match=r"s\.sqlite|text|is a folder"):
+        stored_explorations(path)
 
 
 def test_the_command_goes_on_without_a_cache_folder(ascendtile, refused, monkeypatch, tmp_path):
@@ -175,7 +220,8 @@ def test_rows_that_were_changed_are_not_believed(tmp_path, usual, change, sample
     assert sampler == "random" or same(found, usual)
     if not (sampler == "exact" and "key" in change):  # a row under another key is one that nobody asks for
         assert found.notes[0] == (
-            f"{changed} results of {path} did not fit the key or the checksum: dropped, and computed again where needed"
+            f"{changed} results of {path} did not fit the key, the checksum or the form of a result: dropped, and computed "
+            "again where needed"
         )
     if sampler == "exact":
         again = swept(store=path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,19 +121,35 @@ def test_damaged_rows_of_a_store_are_computed_again(tmp_path, row, sampler):
     found = asked(store=path, sampler=sampler, budget=3)
     assert found.reused == 0
     assert found.found == asked(sampler=sampler, budget=3).found
-    assert found.notes[0].startswith(f"{count} results of {path} did not fit the key or the checksum")
+    assert found.notes[0].startswith(
+        f"{count} results of {path} did not fit the key, the checksum or the form of a result"
+    )
 
 
+NO_RESULTS: tuple[dict[str, Any], ...] = (
+    {"time_us": "long"},
+    {"time_us": float("nan")},
+    {"time_us": -1.0},
+    {"colour": 1},
+    {"time_us": 1.0, "bound": 3},
+    {},
+)
+
+
+@pytest.mark.parametrize("result", NO_RESULTS)
+@pytest.mark.parametrize("kind", ["store", "cache"])
 @pytest.mark.parametrize("sampler", ["exact", "random"])
-def test_a_row_with_a_right_checksum_that_is_no_result_is_refused(tmp_path, sampler):
+def test_rows_with_a_right_checksum_that_are_no_results_are_computed_again(tmp_path, sampler, kind, result):
     path = tmp_path / "s.sqlite"
     asked(store=path)
     with Store(path) as store:
         rows = store.db.execute("SELECT key, sweep, point FROM points").fetchall()
         for key, sweep, point in rows:
-            store.add(key, sweep, json.loads(point), {"time_us": "long"})
-    with pytest.raises(UsageError, match=r"is damaged: .*take another file"):
-        asked(store=path, sampler=sampler, budget=3)
+            store.add(key, sweep, json.loads(point), result)
+    found = asked(**{kind: path}, sampler=sampler, budget=3)
+    assert found.reused == 0
+    assert found.found == asked(sampler=sampler, budget=3).found
+    assert "did not fit the key, the checksum or the form of a result: dropped" in found.notes[0]
 
 
 def test_rules_have_the_names_and_counts_of_their_own():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.record.codec import Encoder
 from ...simulator.record.files import picked
 from ...simulator.record.lazy_views import ShownRecord
 from ..evaluate import Evaluation
@@ -16,6 +17,7 @@ from ..space.space import Point
 from .pareto import pareto
 
 TOP = 10
+OBJECTIVES = ("time", "error", "ub")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class Found:
 
     def documented(self) -> dict[str, Any]:
         """As the best one in the JSON of `ascendtile explore --json`."""
-        return {"tiling": self.tiling, **picked(self.evaluation, "time_us bound errors ub_peak_bytes")}
+        figures = picked(self.evaluation, "time_us bound errors ub_peak_bytes")
+        errors = Encoder({}).encode(figures["errors"], dict[str, float] | None)  # JSON has no infinity
+        return {"tiling": self.tiling, **figures, "errors": errors}
 
 
 @dataclass(frozen=True)

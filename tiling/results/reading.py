@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,10 +13,10 @@ from urllib.parse import quote
 
 from ...simulator.errors import UsageError
 from ...simulator.record.codec import Encoder, decode_plain
-from ...simulator.record.files import naming, regular_size
-from ..evaluate import Evaluation
-from .exploration import Exploration, Found, axes_of
-from .store import CHECKSUM_OF, VERSION, WITHOUT_CHECKSUMS, checksum, row_of
+from ...simulator.record.files import naming, picked, regular_size
+from ..evaluate import Evaluation, is_value, oddity
+from .exploration import OBJECTIVES, Exploration, Found, axes_of
+from .store import CHECKSUM_OF, DAMAGE, VERSION, WITHOUT_CHECKSUMS, check_schema, checksum, row_of
 
 MAX_BYTES = 2**30
 MAX_POINTS = 500_000
@@ -53,11 +54,12 @@ def stored_explorations(path: str | Path) -> tuple[Exploration, ...]:
                 return _explorations(db)
             finally:
                 db.close()
-        except sqlite3.Error as e:
+        except DAMAGE as e:
             raise UsageError(f"is no store that `ascendtile explore` wrote, or is damaged: {e}") from None
 
 
 def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
+    check_schema(db)
     # What is cut off may be a page that nobody reads.
     whole = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if whole != "ok":
@@ -91,13 +93,39 @@ def _found(key: Any, sweep: Any, point: Any, result: Any, written: Any) -> Found
     if written is None:
         written = checksum(str(key), str(sweep), str(point), str(result))
     row = row_of(key, sweep, point, result, written)
-    return None if row is None else Found(_point(row.point), decode_plain(row.result, Evaluation, "result"))
+    return None if row is None else _checked_point(row.point, row.result, "result")
 
 
 def _point(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError("has a point that is no JSON object")
-    return {str(n): tuple(x) if isinstance(x, list) else x for n, x in data.items()}
+    point = {str(n): tuple(x) if isinstance(x, list) else x for n, x in data.items()}
+    for n, x in point.items():
+        _expect(is_value(x), f"the knob {n[:40]} is {str(x)[:40]}")
+    return point
+
+
+def _checked_point(point: Any, result: Any, where: str) -> Found:
+    found = Found(_point(point), decode_plain(result, Evaluation, where))
+    odd = oddity(found.evaluation)
+    _expect(not odd, odd)
+    return found
+
+
+def _checked_whole(e: Exploration) -> Exploration:
+    """What an exploration says besides its points can be true."""
+    _expect(e.objective in OBJECTIVES, f"the objective is {e.objective[:40]!r}")
+    counts = picked(e, "size legal bounded reused seconds") | e.refused | e.failed
+    for n, x in counts.items():
+        _expect(0 <= x < math.inf, f"{n[:40]} is {x}")
+    for n, values in e.axes.items():
+        _expect(all(map(is_value, values)), f"an axis {n[:40]} has {str(values)[:40]}")
+    return e
+
+
+def _expect(true: bool, otherwise: str) -> None:
+    if not true:
+        raise UsageError(f"is damaged: {otherwise}")
 
 
 def _exploration(text: str | None, rows: list[Found | None]) -> Exploration:
@@ -108,7 +136,7 @@ def _exploration(text: str | None, rows: list[Found | None]) -> Exploration:
         whole = _unfinished(timed)
     else:
         data = _checked(lambda: json.loads(text))
-        whole = decode_plain(data, Exploration, "about")
+        whole = _checked_whole(decode_plain(data, Exploration, "about"))
         whole = replace(whole, found=timed, axes=axes_of(timed, whole.axes))
     return _with_losses(whole, len(rows) - len(found))
 
@@ -143,7 +171,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
     given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in SAID if n in data}
     given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
     given |= {"failed": _failures(data), "axes": data.get("axes", {}), "found": []}
-    whole: Exploration = decode_plain(given, Exploration, "exploration")
+    whole = _checked_whole(decode_plain(given, Exploration, "exploration"))
     points: dict[str, Found] = {}
     for key in ("top", "pareto"):
         items = data.get(key, [])
@@ -195,9 +223,8 @@ def _listed(item: Any, axes: Mapping[str, Any]) -> Found:
         raise UsageError("is no exploration: it lists a point without a tiling")
     tiling, point = item["tiling"], item.get("point")
     names = ("time_us", "bound_us", "bound", "errors", "ub_peak_bytes", "pipe", "waits", "tiling")
-    found = decode_plain({n: item[n] for n in names if n in item}, Evaluation, "point")
     given = point if point is not None else {n: x for n, x in tiling.items() if n in axes or not axes}
-    return Found(_point(given), found)
+    return _checked_point(given, {n: item[n] for n in names if n in item}, "point")
 
 
 def _checked(read: Any) -> Any:

@@ -34,7 +34,14 @@ SCHEMA = (
     "(key TEXT PRIMARY KEY, sweep TEXT NOT NULL, point TEXT NOT NULL, result TEXT NOT NULL, checksum TEXT)",
     "CREATE INDEX IF NOT EXISTS by_sweep ON points (sweep)",
 )
+<<<<<<< HEAD
 CHECKSUM_OF = "checksum of "  # in `about`, before the name of what it is of
+=======
+DAMAGE = (
+    sqlite3.Error,
+    UnicodeError,
+)  # of a damaged file; the second where its message quotes bytes that are no text
+>>>>>>> 27f2d1bb55a8099786985e56989cd8094cd68508
 COLUMNS = "key, sweep, point, result, checksum"
 
 
@@ -61,7 +68,7 @@ class Store:
             self.db = self._opened()
         except UsageError as e:
             self._without_file(e, e)
-        except (sqlite3.Error, OSError) as e:
+        except (*DAMAGE, OSError) as e:
             advice = "name a new file, or one that `ascendtile explore` wrote"
             self._without_file(UsageError(f"cannot use {path} as a store: {e}; {advice}"), e)
 
@@ -83,6 +90,7 @@ class Store:
             if self.path is not None:
                 _write_ahead(db, wait)
                 db.execute("PRAGMA synchronous=NORMAL")
+                check_schema(db)
             self._make_tables(db)
         except BaseException:
             db.close()
@@ -119,7 +127,7 @@ class Store:
         query = f"SELECT {COLUMNS} FROM points WHERE {which} ORDER BY rowid"
         try:
             rows = self.db.execute(query, values).fetchall()
-        except sqlite3.Error as e:
+        except DAMAGE as e:
             self._without_file(
                 UsageError(f"cannot read {self.path}: {e}; remove it, or take another file"), e
             )
@@ -144,7 +152,7 @@ class Store:
         try:
             with self.db:
                 self.db.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", results)
-        except sqlite3.Error as e:
+        except DAMAGE as e:
             raise StoreError(
                 f"cannot write {len(results)} results to {self.path}: {e}; what was stored before is safe: make room "
                 "and run the same command again"
@@ -159,15 +167,9 @@ class Store:
         count = len(self.dropped)
         rows = f"{count:,} result{'s' * (count > 1)} of {self.named}"
         return (
-            f"{rows} did not fit the key or the checksum: dropped, and computed again where needed"
+            f"{rows} did not fit the key, the checksum or the form of a result: dropped, and computed again where needed"
             if count
             else ""
-        )
-
-    def damaged(self, what: Any) -> UsageError:
-        """The error for a row that nobody here wrote."""
-        return UsageError(
-            f"{self.named} is damaged: a row has {str(what)[:60]!r}; take another file, or remove it to start anew"
         )
 
     def describe(self, sweep: str, about: Mapping[str, Any]) -> None:
@@ -179,8 +181,13 @@ class Store:
         rows = (row, (f"{CHECKSUM_OF}{row[0]}", checksum(*row)))
         try:
             with self.db:
+<<<<<<< HEAD
                 self.db.executemany("INSERT OR REPLACE INTO about (name, value) VALUES (?, ?)", rows)
         except sqlite3.Error as e:
+=======
+                self.db.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (*row, checksum(*row)))
+        except DAMAGE as e:
+>>>>>>> 27f2d1bb55a8099786985e56989cd8094cd68508
             raise StoreError(
                 f"cannot write to {self.path} how the sweep ended: {e}; what was stored before is safe: make room and run "
                 "the same command again"
@@ -235,6 +242,14 @@ def row_of(key: Any, sweep: Any, point: Any, result: Any, written: Any) -> Store
     except (ValueError, TypeError, RecursionError):
         return None
     return found if key == key_of(sweep, found.point) else None
+
+
+def check_schema(db: sqlite3.Connection) -> None:
+    """Refuse views, triggers and virtual tables before anything is read: a view may never end, a trigger changes what is
+    written. `UsageError` without the name of the file. They are the parts of a schema that have no page of their own.
+    """
+    for kind, name in db.execute("SELECT type, name FROM sqlite_master WHERE coalesce(rootpage, 0) = 0"):
+        raise UsageError(f"it has the {str(kind)[:20]} {str(name)[:60]!r}, which no store of ascendtile has")
 
 
 def _text(stored: bytes) -> str:

@@ -14,7 +14,7 @@ from ...precision.dtypes import DType
 from ..arguments import runtime_arguments
 from ..backend import AddressBackend
 from ..flat_pointers import FlatMemory
-from ..interpreter import DataDependentError, Interpreter
+from ..interpreter import DEFAULT_STEP_LIMIT, DataDependentError, Interpreter
 from ..lanes import lanes
 from ..regions import can_add
 from ..state import InterpreterState
@@ -45,8 +45,13 @@ def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments:
     return find_order(program, grid, arguments).depends
 
 
-def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Order:
-    """What a result owes to the order of the programs.
+def find_order(
+    program: Program,
+    grid: tuple[int, int, int],
+    arguments: dict[str, Any],
+    step_limit: int = DEFAULT_STEP_LIMIT,
+) -> Order:
+    """What a result owes to the order of the programs. Raises `RunError` for a loop of more iterations than `step_limit`.
 
     One atomic whose result is used, outside of loops and the only access to its tensor, does not need it: the elements of
     all programs are combined in the order of the programs.
@@ -63,7 +68,7 @@ def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     adding = _only_added_to(program, arguments, shared)
     touched = _Touched(shared, adding)
     skipped = _apart_from(program, arguments, shared)
-    interpreter = Interpreter(program, grid, touched, skipped=skipped)
+    interpreter = Interpreter(program, grid, touched, step_limit, skipped)
     total = grid[0] * grid[1] * grid[2]
     try:
         numbers = lanes(program, grid, np.arange(total))

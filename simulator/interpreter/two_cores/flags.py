@@ -39,24 +39,26 @@ class FlagOrder(NamedTuple):
 _orders: Recent[tuple[Program, FlagOrder]] = Recent(64)  # with their programs, which keep their identity so
 
 
-def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> FlagOrder | None:
-    """How the parts of a program may run; None for one without flags.
+def flag_order(
+    program: Program, grid: tuple[int, int, int], arguments: dict[str, Any], step_limit: int
+) -> FlagOrder | None:
+    """How the parts of a program may run; None for one without flags. step_limit: loop iterations at most.
 
-    Raises `RunError` for a barrier that some programs do not reach.
+    Raises `RunError` for a barrier that some programs do not reach, or a loop that goes on.
     """
     names = {op.name for op in program.walk() if op.kind == "sync"}
     if not names:
         return None
     of = key_of_arguments(arguments)
     key = None if of is None else (id(program), grid, of)
-    return _orders.once(key, lambda: (program, _flag_order(program, grid, arguments, names)))[1]
+    return _orders.once(key, lambda: (program, _flag_order(program, grid, arguments, names, step_limit)))[1]
 
 
 def _flag_order(
-    program: Program, grid: tuple[int, int, int], arguments: dict[str, Any], names: set[str]
+    program: Program, grid: tuple[int, int, int], arguments: dict[str, Any], names: set[str], step_limit: int
 ) -> FlagOrder:
     flags = _FlagCounts()
-    interpreter = Interpreter(program, grid, flags, skipped=_without_flags(program))
+    interpreter = Interpreter(program, grid, flags, step_limit, skipped=_without_flags(program))
     try:
         numbers = np.arange(interpreter.total)
         interpreter.run(lanes(program, grid, numbers), runtime_arguments(program, arguments))
@@ -83,9 +85,11 @@ class Scheduling(NamedTuple):
     waiting: frozenset[int] = frozenset()
 
 
-def scheduling(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Scheduling:
+def scheduling(
+    program: Program, grid: tuple[int, int, int], arguments: dict[str, Any], step_limit: int
+) -> Scheduling:
     """How a launch is interpreted with values."""
-    flags, total = flag_order(program, grid, arguments), grid[0] * grid[1] * grid[2]
+    flags, total = flag_order(program, grid, arguments, step_limit), grid[0] * grid[1] * grid[2]
     if flags is not None and flags.barrier:
         ops = list(program.of_kind("sync"))
         alone = all(
@@ -102,7 +106,7 @@ def scheduling(program: Program, grid: tuple[int, int, int], arguments: dict[str
     apart = flags is not None and not flags.in_order
     if flags is not None and apart and not flags.even:
         return Scheduling(apart, 1)
-    order = find_order(program, grid, arguments)
+    order = find_order(program, grid, arguments, step_limit)
     if order.depends and order.waiting and not apart:
         size = programs_at_once(chunk_size(program), order.waiting_bytes)
         return Scheduling(apart, size, order.waiting if size > 1 else frozenset())

@@ -164,7 +164,7 @@ def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> Ker
     what, whole = "subview", _buffer("subview", buffer)
     rank = len(whole.shape)
     size, step = (integers(what, n, x, rank) for n, x in (("size", sizes), ("stride", strides)))
-    at = [unwrap(x) for x in listed(offsets)]
+    at: list[Any] = [slices.checked_offset(what, unwrap(x)) for x in listed(offsets)]
     if len(at) != rank:
         raise KernelError(f"subview: {whole} has {rank} axes, but {len(at)} offsets are given")
     for axis, (n, first, count, s) in enumerate(zip(whole.shape, at, size, step, strict=True)):

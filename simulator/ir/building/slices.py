@@ -164,7 +164,7 @@ def _region(what: str, v: Value, offsets: Any, sizes: Any, strides: Any) -> _Whe
     given = [
         _listed(what, name, x, v) for name, x in (("offset", offsets), ("size", sizes), ("stride", strides))
     ]
-    places = [_offset(what, x) for x in given[0]]
+    places = [checked_offset(what, x) for x in given[0]]
     constant = [x if isinstance(x, int) else None for x in places]
     size, stride = (
         [_constant(what, name, x) for x in xs] for name, xs in zip(("size", "stride"), given[1:], strict=True)
@@ -196,7 +196,8 @@ def _listed(what: str, name: str, x: Any, v: Value) -> Sequence[Any]:
     return x
 
 
-def _offset(what: str, x: Any) -> int | Value:
+def checked_offset(what: str, x: Any) -> int | Value:
+    """`x` as an integer, or an integer scalar of the program."""
     integer = isinstance(x, int) and not isinstance(x, bool)
     scalar = (
         isinstance(x, Value)

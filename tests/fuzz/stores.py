@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ascendtile.tiling.results.store import checksum, key_of
+from ascendtile.tiling.results.store import CHECKSUM_OF, checksum, key_of
 
 from . import seeds
 from .judge import Bench, Finding, check_file
@@ -23,7 +23,7 @@ ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELEC
 LATER = ("ALTER TABLE points RENAME TO kept", "ALTER TABLE about RENAME TO told")
 SCHEMAS: tuple[tuple[str, ...], ...] = (
     ("DROP TABLE points",), ("DROP TABLE about",), ("DROP INDEX by_sweep",), ("DELETE FROM points",),
-    ("DELETE FROM about",), ("ALTER TABLE points DROP COLUMN checksum",), ("ALTER TABLE about DROP COLUMN checksum",),
+    ("DELETE FROM about",), ("ALTER TABLE points DROP COLUMN checksum",), ("DELETE FROM about WHERE name LIKE 'checksum of %'",),
     ("ALTER TABLE points RENAME COLUMN result TO r",), ("ALTER TABLE points ADD COLUMN more TEXT",),
     ("ALTER TABLE about ADD COLUMN more TEXT NOT NULL DEFAULT 'x'",),
     ("CREATE TRIGGER t AFTER INSERT ON points BEGIN DELETE FROM points; END",),
@@ -32,9 +32,9 @@ SCHEMAS: tuple[tuple[str, ...], ...] = (
     ("CREATE TRIGGER t BEFORE INSERT ON points BEGIN SELECT RAISE(ROLLBACK, '<fuzz>'); END",),
     (LATER[0], "CREATE VIEW points AS SELECT * FROM kept"), (LATER[1], "CREATE VIEW about AS SELECT * FROM told"),
     (LATER[0], f"CREATE VIEW points (key, sweep, point, result, checksum) AS {ENDLESS} n, n, n, n, n FROM r"),
-    (LATER[1], f"CREATE VIEW about AS {ENDLESS} n name, n value, n checksum FROM r"),
+    (LATER[1], f"CREATE VIEW about AS {ENDLESS} n name, n value FROM r"),
     (LATER[0], f"CREATE VIEW points AS {ENDLESS} k.* FROM r, kept k"),
-    (f"CREATE TRIGGER t AFTER INSERT ON points BEGIN INSERT INTO about SELECT n, n, n FROM ({ENDLESS} n FROM r); END",),
+    (f"CREATE TRIGGER t AFTER INSERT ON points BEGIN INSERT INTO about SELECT n, n FROM ({ENDLESS} n FROM r); END",),
     (LATER[0], "CREATE TABLE points (key BLOB, sweep, point, result, checksum)", "INSERT INTO points SELECT * FROM kept"),
     (LATER[0], "CREATE TABLE points (key INTEGER PRIMARY KEY, sweep, point, result, checksum)"),
     ("CREATE TABLE a (b)", "DROP TABLE points", "DROP TABLE about", "INSERT INTO a VALUES (1)"),
@@ -177,10 +177,11 @@ def _forged(chance: Chance, db: sqlite3.Connection) -> bool:
         row = (key, sweep, point, result)
         with suppress(UnicodeError):
             db.execute("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", (*row, checksum(*row)))
-    for name, value, _ in db.execute("SELECT * FROM about WHERE name LIKE 'sweep %'").fetchall():
+    for name, value in db.execute("SELECT * FROM about WHERE name LIKE 'sweep %'").fetchall():
         row = (name, _other(chance, value, 1))
         with suppress(UnicodeError):
-            db.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (*row, checksum(*row)))
+            rows = row, (f"{CHECKSUM_OF}{name}", checksum(*row))
+            db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
     db.commit()
     return True
 

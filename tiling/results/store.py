@@ -34,14 +34,9 @@ SCHEMA = (
     "(key TEXT PRIMARY KEY, sweep TEXT NOT NULL, point TEXT NOT NULL, result TEXT NOT NULL, checksum TEXT)",
     "CREATE INDEX IF NOT EXISTS by_sweep ON points (sweep)",
 )
-<<<<<<< HEAD
 CHECKSUM_OF = "checksum of "  # in `about`, before the name of what it is of
-=======
-DAMAGE = (
-    sqlite3.Error,
-    UnicodeError,
-)  # of a damaged file; the second where its message quotes bytes that are no text
->>>>>>> 27f2d1bb55a8099786985e56989cd8094cd68508
+# What a damaged file raises; the second where a message quotes bytes that are no text.
+DAMAGE = sqlite3.Error, UnicodeError
 COLUMNS = "key, sweep, point, result, checksum"
 
 
@@ -181,13 +176,8 @@ class Store:
         rows = (row, (f"{CHECKSUM_OF}{row[0]}", checksum(*row)))
         try:
             with self.db:
-<<<<<<< HEAD
                 self.db.executemany("INSERT OR REPLACE INTO about (name, value) VALUES (?, ?)", rows)
-        except sqlite3.Error as e:
-=======
-                self.db.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (*row, checksum(*row)))
         except DAMAGE as e:
->>>>>>> 27f2d1bb55a8099786985e56989cd8094cd68508
             raise StoreError(
                 f"cannot write to {self.path} how the sweep ended: {e}; what was stored before is safe: make room and run "
                 "the same command again"

@@ -107,7 +107,7 @@ def buffers(a, b, c, out, more, n, B: tl.constexpr):
     i = tl.arange(0, B)
     total = bl.alloc(tl.float32, [B], al.ascend_address_space.UB)
     bl.to_buffer(tl.load(a + i), bind_buffer=total)
-    s = tl.load(c) * 8
+    s = tl.load(c) % 4 * 8
     part = bl.subview(total, [s], [8], [1])
     bl.to_buffer(bl.to_tensor(part) * 10.0, bind_buffer=part)
     x = total.to_tensor()

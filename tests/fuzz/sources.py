@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import itertools
 import linecache
+import re
 import tokenize
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -106,7 +108,7 @@ def kernel_source(chance: Chance, bench: Bench) -> None:
         "time": not chance.once_in(4),
     }
     options["masked"] = chance.one_of("zero", "zero", "poison")
-    product = chance.one_of("ascend910b3", "ascend910b3", "ascend310p", "ascend910a")
+    product = chance.one_of(*["ascend910b3"] * 6, "ascend310p", "ascend910a")
     chance.note(f"{product} {options} {grid}")
     with bench.refusing(), sim.device(product, step_limit=STEPS, **options):
         run = function[grid](**given)
@@ -117,18 +119,17 @@ def kernel_source(chance: Chance, bench: Bench) -> None:
 
 def compiled(source: str, name: str) -> Any:
     """The kernel of a module that has a text but no file; None where Python itself refuses the text."""
-    file = f"<fuzz {next(_numbers)}>"
+    number = next(_numbers)
+    file = f"<fuzz {number}>"
     try:
         with warnings.catch_warnings(action="ignore"):
             code = compile(source, file, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    linecache.cache.pop(f"<fuzz {number - 50}>", None)  # nobody asks for its lines any more
     scope: dict[str, Any] = {"__name__": "fuzzed_kernel"}
-    try:
-        exec(code, scope)
-    finally:
-        linecache.cache.pop(f"<fuzz {next(_numbers) - 50}>", None)
+    exec(code, scope)
     return scope[name]
 
 
@@ -156,87 +157,46 @@ def _change(chance: Chance, lines: list[str], others: list[str], gently: bool) -
     elif way == 3 and len(lines) > 1:
         del lines[at]
     elif way == 4:
-        lines[at] = (
-            old
-            + chance.one_of("  # ", "; x = ", " + ")
-            + chance.choice([h for h in HOSTILE if h.isprintable()])
-        )
+        lines[at] = old + chance.one_of("  # ", "; x = ", " + ") + chance.choice(PRINTABLE)
     else:
-        lines[at] = _with_another_token(chance, old, gently)
+        lines[at] = _with_another_token(chance, old, _names_in(lines) if gently else None)
     chance.note(f"line {at}: {old!r:.120} -> {lines[min(at, len(lines) - 1)]!r:.200}")
 
 
-def _with_another_token(chance: Chance, line: str, gently: bool) -> str:
+def _names_in(lines: Sequence[str]) -> list[str]:
+    """Variables of a body: what is assigned, or counts a loop."""
+    return sorted(
+        {
+            n
+            for line in lines
+            for n in re.findall(r"(?:^| )(\w+)(?=,? [\w, ]*[+]?= )|for (\w+) in", line)
+            for n in n
+            if n
+        }
+    )
+
+
+def _with_another_token(chance: Chance, line: str, names: list[str] | None) -> str:
+    """names: those that another name may become; without, anything becomes anything."""
     try:
         tokens = tokens_of(line.strip())
     except (tokenize.TokenError, SyntaxError):
         return line
+    if names is not None:
+        tokens = [
+            t
+            for t in tokens
+            if t.type == tokenize.NUMBER or t.string in (*ARITHMETIC, *DTYPES, *LANGUAGE, *names)
+        ]
     if not tokens:
         return line
-    old = chance.choice(
-        [t for t in tokens if t.type != tokenize.OP or t.string in ("+", "-", "*", "<", ">")] or tokens
-    )
-    new = _of_its_kind(chance, old) if gently else _instead(chance, old)
+    old = chance.choice(tokens)
+    new = _instead(chance, old) if names is None else _of_its_kind(chance, old, names)
     indent = len(line) - len(line.lstrip())
     return line[: indent + old.start[1]] + new + line[indent + old.end[1] :]
 
 
-def _of_its_kind(chance: Chance, old: tokenize.TokenInfo) -> str:
-    if old.type == tokenize.NUMBER:
-        return str(
-            chance.one_of(
-                "0",
-                "1",
-                "2",
-                "3",
-                "5",
-                "16",
-                "33",
-                "64",
-                "100",
-                "4096",
-                "-1",
-                "0.5",
-                "B",
-                "s",
-                "(1 << 31)",
-                "(1 << 62)",
-                "1e30",
-            )
-        )
-    if old.type == tokenize.OP:
-        return str(chance.one_of("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "<", ">=", "=="))
-    if old.string in DTYPES:
-        return str(chance.choice(DTYPES))
-    if old.string in LANGUAGE:
-        return str(chance.choice(LANGUAGE))
-    return str(
-        chance.one_of(
-            "x",
-            "y",
-            "z",
-            "i",
-            "j",
-            "k",
-            "s",
-            "n",
-            "at",
-            "pid",
-            "B",
-            "a",
-            "b",
-            "c",
-            "out",
-            "more",
-            "tl.float16",
-            "None",
-            "x[:, None]",
-            "-x",
-            "(x > y)",
-        )
-    )
-
-
+PRINTABLE = [h for h in HOSTILE if h.isprintable()]
 DTYPES = (
     "float32",
     "float16",
@@ -250,6 +210,32 @@ DTYPES = (
     "uint32",
     "float64",
 )
+ARITHMETIC = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "<", ">=", "==")
+LITERALS = (
+    "0", "1", "2", "3", "5", "16", "33", "64", "100", "4096", "-1", "0.5", "B", "n", "(1 << 31)", "(1 << 62)", "1e30",
+)  # fmt: skip
+VARIANTS = (
+    "{}[:, None]",
+    "-{}",
+    "({} > 0)",
+    "{}.to(tl.float16)",
+    "{}.to(tl.int64)",
+    "tl.sum({})",
+    "({} + 1)",
+    "({} * {})",
+)
+
+
+def _of_its_kind(chance: Chance, old: tokenize.TokenInfo, names: Sequence[str]) -> str:
+    if old.string in names:
+        variant = chance.one_of("{}", "{}", chance.choice(VARIANTS))
+        return str(variant.replace("{}", chance.choice(names)))
+    kinds = [
+        (LITERALS, old.type == tokenize.NUMBER),
+        (ARITHMETIC, old.type == tokenize.OP),
+        (DTYPES, old.string in DTYPES),
+    ]
+    return str(chance.choice(next((k for k, found in kinds if found), LANGUAGE)))
 
 
 def _instead(chance: Chance, old: tokenize.TokenInfo) -> str:

@@ -6,6 +6,9 @@ import os
 
 import pytest
 
+import ascendtile.simulator as sim
+
+from . import sources
 from .play import play, play_for
 from .targets import TARGETS
 
@@ -18,6 +21,15 @@ FEW = 3
 def test_a_few_inputs_do_no_harm(target):
     for number in range(FEW):
         play(target, number)
+
+
+@pytest.mark.parametrize("name", sources.seeds()[1])
+def test_the_kernels_that_are_changed_are_right(name):
+    head, found = sources.seeds()
+    first, body = found[name]
+    kernel = sources.compiled("\n".join([head, first, *body, ""]), name)
+    with sim.device(check=True, timeline=0):
+        kernel[(2,)](**sources.arguments())
 
 
 @pytest.mark.long

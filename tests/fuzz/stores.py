@@ -23,7 +23,8 @@ ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELEC
 LATER = ("ALTER TABLE points RENAME TO kept", "ALTER TABLE about RENAME TO told")
 SCHEMAS: tuple[tuple[str, ...], ...] = (
     ("DROP TABLE points",), ("DROP TABLE about",), ("DROP INDEX by_sweep",), ("DELETE FROM points",),
-    ("DELETE FROM about",), ("ALTER TABLE points DROP COLUMN checksum",), ("DELETE FROM about WHERE name LIKE 'checksum of %'",),
+    ("DELETE FROM about",), ("ALTER TABLE points DROP COLUMN checksum",),
+    ("DELETE FROM about WHERE name LIKE 'checksum of %'",),
     ("ALTER TABLE points RENAME COLUMN result TO r",), ("ALTER TABLE points ADD COLUMN more TEXT",),
     ("ALTER TABLE about ADD COLUMN more TEXT NOT NULL DEFAULT 'x'",),
     ("CREATE TRIGGER t AFTER INSERT ON points BEGIN DELETE FROM points; END",),

@@ -22,13 +22,15 @@ PAGE_WIDTH = 80
 
 def make_console(file: IO[str]) -> Console:
     """A console on `file`, as wide as a page: a narrower terminal wraps lines, but no digit is ever cut off."""
-    from rich.console import Console
+    from .clean_console import CleanConsole
 
     terminal = file.isatty()
     coloured = terminal and not os.environ.get("NO_COLOR")
     plain: Any = dict.fromkeys(("force_jupyter", "highlight", "markup", "emoji"), False)
     colours: Any = "auto" if coloured else None
-    console = Console(file=file, color_system=colours, force_terminal=None if terminal else False, **plain)
+    console = CleanConsole(
+        file=file, color_system=colours, force_terminal=None if terminal else False, **plain
+    )
     console.width = PAGE_WIDTH
     return console
 

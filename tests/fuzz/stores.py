@@ -109,6 +109,8 @@ def _shown(chance: Chance, bench: Bench, path: Path, forged: bool) -> None:
 def _no_other_rows(told: Any) -> None:
     times = {row[usual()[1][0].index("time_us")] for row in usual()[1][1:]}
     for e in told.get("explorations", [told]):
+        if "no checksum" in e.get("proof", ""):  # nothing vouches for them, which is said
+            continue
         for item in (*e.get("top", ()), *e.get("pareto", ())):
             if str(item["time_us"]) not in times:
                 raise Finding(f"a tiling of {item['time_us']} us is shown, which no tiling takes")
@@ -163,7 +165,8 @@ def _change_tables(chance: Chance, db: sqlite3.Connection, way: int) -> None:
             f"(SELECT {column} FROM points LIMIT 1)", "zeroblob(3000000)",
         )  # fmt: skip
         chance.note(f"{column} = {value} where {some}")
-        db.execute(f"UPDATE OR REPLACE points SET {column} = {value} WHERE {some}")
+        more = chance.one_of("", "", ", checksum = NULL") if column != "checksum" else ""
+        db.execute(f"UPDATE OR REPLACE points SET {column} = {value}{more} WHERE {some}")
         db.commit()
 
 

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from ascendtile.reports.facts import texts
 from ascendtile.reports.terminal.console import make_console, note
@@ -265,3 +267,15 @@ def test_values_that_are_alike_at_the_peak_are_one_row():
 def test_no_control_character_of_a_note_reaches_the_terminal(capsys):
     note("one\x1b[31m\n\x00two\u202e")
     assert capsys.readouterr().err == "one\\x1b[31m\n\\x00two\\u202e\n"
+
+
+def test_no_control_character_of_a_page_reaches_the_terminal():
+    page = Table("a\x1b[2J", "b")
+    page.add_row("one\x00", Text("two\u202e\nthree"))
+    out = io.StringIO()
+    make_console(out).print(page)
+    shown = out.getvalue()
+    assert all(c.isprintable() or c == "\n" for c in shown)
+    assert len({cell_len(line) for line in shown.splitlines()}) == 1  # columns are where they were
+    make_console(out).print(Text("four\x1b[2J"))
+    assert out.getvalue().endswith("four\\x1b[2J\n")

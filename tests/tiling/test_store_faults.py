@@ -260,6 +260,12 @@ def test_a_store_of_before_there_were_checksums_is_brought_up_and_its_rows_compu
     path = tmp_path / "s.sqlite"
     swept(store=path)
     without_checksums(path)
+    (shown,) = stored_explorations(path)
+    assert len(shown.found) == len(usual.found)
+    assert (shown.optimal, "no checksum" in shown.proof) == (
+        False,
+        True,
+    )  # any of its rows may have been changed
     found = swept(store=path)
     assert found.reused == 0
     assert same(found, usual)

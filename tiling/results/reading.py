@@ -75,9 +75,14 @@ def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
     written = "NULL" if version == str(WITHOUT_CHECKSUMS) else "checksum"
     _check_heads(head)
     sweeps: dict[str, list[Found | None]] = {}
+    unsigned: set[str] = set()
     for row in db.execute(f"SELECT key, sweep, point, result, {written} FROM points ORDER BY rowid"):
         sweeps.setdefault(str(row[1]), []).append(_found(*row))
-    made = (_exploration(head.get(f"sweep {name}"), found) for name, found in sweeps.items())
+        if row[-1] is None:
+            unsigned.add(str(row[1]))
+    made = (
+        _exploration(head.get(f"sweep {name}"), found, name in unsigned) for name, found in sweeps.items()
+    )
     return tuple(sorted(made, key=lambda e: -len(e.found)))
 
 
@@ -128,8 +133,8 @@ def _expect(true: bool, otherwise: str) -> None:
         raise UsageError(f"is damaged: {otherwise}")
 
 
-def _exploration(text: str | None, rows: list[Found | None]) -> Exploration:
-    """Refused and failed points are no results: they were counted when the sweep ended."""
+def _exploration(text: str | None, rows: list[Found | None], unsigned: bool) -> Exploration:
+    """Refused and failed points are no results: they were counted when the sweep ended. unsigned: some have no checksum."""
     found = [x for x in rows if x is not None]
     timed = tuple(x for x in found if x.evaluation.time_us is not None)
     if text is None:
@@ -138,15 +143,19 @@ def _exploration(text: str | None, rows: list[Found | None]) -> Exploration:
         data = _checked(lambda: json.loads(text))
         whole = _checked_whole(decode_plain(data, Exploration, "about"))
         whole = replace(whole, found=timed, axes=axes_of(timed, whole.axes))
-    return _with_losses(whole, len(rows) - len(found))
+    return _with_losses(whole, len(rows) - len(found), unsigned)
 
 
-def _with_losses(e: Exploration, dropped: int) -> Exploration:
-    """What was proved with rows that are not believed is not proved."""
-    if not dropped:
+def _with_losses(e: Exploration, dropped: int, unsigned: bool) -> Exploration:
+    """What was proved with rows that are not believed, or that nothing vouches for, is not proved."""
+    if dropped:
+        note = f"{dropped:,} of the file's results did not fit the key or the checksum: left out"
+        proof = "not proved: results of the file were left out; explore again to compute them"
+    elif unsigned:
+        note = "results of the file are of before there were checksums: nothing says that they are as they were written"
+        proof = "not proved: results of the file have no checksum; explore again to compute them"
+    else:
         return e
-    note = f"{dropped:,} of the file's results did not fit the key or the checksum: left out"
-    proof = "not proved: results of the file were left out; explore again to compute them"
     return replace(e, optimal=False, proof=proof, notes=(*e.notes, note))
 
 

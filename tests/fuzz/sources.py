@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import itertools
 import linecache
 import re
@@ -110,7 +112,8 @@ def kernel_source(chance: Chance, bench: Bench) -> None:
     options["masked"] = chance.one_of("zero", "zero", "poison")
     product = chance.one_of(*["ascend910b3"] * 6, "ascend310p", "ascend910a")
     chance.note(f"{product} {options} {grid}")
-    with bench.refusing(), sim.device(product, step_limit=STEPS, **options):
+    printed = contextlib.redirect_stdout(io.StringIO())
+    with printed, bench.refusing(), sim.device(product, step_limit=STEPS, **options):
         run = function[grid](**given)
         str(run)
         if options["time"] and not all(np.isfinite(x.cycles) and x.cycles >= 0 for x in run.launches):

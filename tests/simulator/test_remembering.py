@@ -140,8 +140,8 @@ def test_a_launch_with_another_engine_is_not_lowered_again_and_takes_the_time_of
         cache.clear()
     times(PRODUCT)
     again: list[Any] = []
-    real = timing._lower
-    monkeypatch.setattr(timing, "_lower", lambda *given: again.append(given) or real(*given))
+    real = timing.lowered_programs
+    monkeypatch.setattr(timing, "lowered_programs", lambda *given: again.append(given) or real(*given))
     assert times(other) == alone
     grades = channel_grades(PRODUCT) == channel_grades(other)
     assert len(again) == (0 if grades else 2)  # a record has the grade of its channel

@@ -53,9 +53,6 @@ class Heartbeats:
             [pid for pid, ticks in zip(self.pids, self.silent, strict=True) if ticks >= self.most_silent]
         )
 
-    def kill_all(self) -> None:
-        self._kill([*self.pids])
-
     def _kill(self, pids: list[int]) -> bool:
         """Only children that still are: the number of one that has gone may be another process by now."""
         wanted = [p for p in multiprocessing.active_children() if p.pid in pids]

@@ -53,6 +53,22 @@ class Here:
         """Nothing to give back."""
 
 
+class Recording:
+    """A context of multiprocessing that knows the processes it made."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.made: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.context, name)
+
+    def Process(self, *args: Any, **named: Any) -> Any:
+        process = self.context.Process(*args, **named)
+        self.made.append(process)
+        return process
+
+
 class Processes:
     """A pool of processes on this machine. A process that dies costs a second and a third try, then an error.
 
@@ -70,10 +86,11 @@ class Processes:
         # to import what times a launch takes each of them as long as ten evaluations.
         import_module("..simulator.timing.estimate", __package__)
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-        context = multiprocessing.get_context(method)
-        self.beats = Heartbeats(context, self.count, self.timeout)
+        self.context = Recording(multiprocessing.get_context(method))
+        self.beats = Heartbeats(self.context, self.count, self.timeout)
+        pool_context: Any = self.context
         return ProcessPoolExecutor(
-            self.count, context, initializer=_begin, initargs=(self.problem, self.beats)
+            self.count, pool_context, initializer=_begin, initargs=(self.problem, self.beats)
         )
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
@@ -110,7 +127,11 @@ class Processes:
     def close(self) -> None:
         """Nothing of what the processes still do is wanted; one that is stopped could not even be asked to end."""
         self.pool.shutdown(wait=False, cancel_futures=True)
-        self.beats.kill_all()
+        for (
+            process
+        ) in self.context.made:  # those that have not begun, too: a lock that a killed one held stays held
+            if process.pid is not None:
+                process.kill()
 
 
 class Cluster:

@@ -122,7 +122,8 @@ def test_an_expression_nested_too_deeply_is_an_error_of_the_kernel(tmp_path: Pat
 
 def test_kernels_without_source_say_so() -> None:
     names: dict[str, Any] = {"sim": sim}
-    exec("@sim.jit\ndef k(p):\n    pass\n", names)
+    # A name of its own: under "<string>" Python 3.13 keeps the text of `python -c`, with which pytest-xdist starts workers.
+    exec(compile("@sim.jit\ndef k(p):\n    pass\n", "<nowhere>", "exec"), names)
     with pytest.raises(CompileError, match="'k' cannot be read: a kernel must be defined in a file"):
         output(names["k"], 1)
 

@@ -127,6 +127,19 @@ def test_a_worker_that_is_stopped_is_replaced(tmp_path, at):
     assert not list(tmp_path.iterdir())
 
 
+def test_closing_ends_processes_that_have_not_begun(monkeypatch):
+    """Else they wait for ever for a lock of one that was killed, and this process for them."""
+    monkeypatch.setattr(Heartbeats, "begin", lambda self: time.sleep(100))
+    before = [p.pid for p in multiprocessing.active_children()]
+    with open_workers(Slow(0.0), 2) as crew:
+        crew.pool.submit(int)
+        made = [p for p in multiprocessing.active_children() if p.pid not in before]
+    for process in made:
+        process.join(10)
+    assert made
+    assert not any(process.is_alive() for process in made)
+
+
 def test_a_point_that_stops_every_worker_is_named(tmp_path):
     for k in range(9):
         (tmp_path / f"again {k}").touch()

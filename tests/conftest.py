@@ -67,6 +67,12 @@ def pytest_runtest_setup(item):
             pytest.importorskip(module, reason=f"no {module}, which comes with an extra: see tests/README.md")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """What the modules before left (millions of objects: programs are kept) is not looked through again and again."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def bytecode_of_children() -> Iterator[None]:
     """Processes that tests start keep their bytecode, as on most machines: to compile each anew takes half of their time."""

@@ -20,8 +20,10 @@ from ...errors import AscendtileError, UsageError
 from .. import importing, standin
 from ..torch_npu import torch_devices
 
-PACKAGE = Path(simulator.__file__).resolve().parent.parent
-OURS = tuple(str(PACKAGE / folder) + os.sep for folder in ("simulator", "kernels", "tiling", "reports"))
+FOLDERS = ("simulator", "kernels", "tiling", "reports")
+FILE = Path(simulator.__file__)
+# Frames name files as Python found them: where a link is on the way, not by the place that it leads to.
+OURS = tuple(f"{at.parent.parent / folder}{os.sep}" for folder in FOLDERS for at in (FILE, FILE.resolve()))
 INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
 STANDARD = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 LAUNCHING = ("run", "time", "launch", "time_launch")  # functions of ours that a launch passes through
@@ -65,7 +67,7 @@ def frames(error: BaseException, script: str) -> Frames:
     found = traceback.extract_tb(error.__traceback__)
     ours = [f for f in found if is_ours(f.filename, script)]
     shown = [f for f in found if not is_ours(f.filename, script)]
-    return Frames(shown, any(f.name in LAUNCHING and f.filename.startswith(OURS[0]) for f in ours))
+    return Frames(shown, any(f.name in LAUNCHING and f.filename.startswith(OURS[:2]) for f in ours))
 
 
 def placed(error: AscendtileError, script: str) -> AscendtileError:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import ascendtile as package
+from ascendtile import kernels, reports, simulator, tiling
 from ascendtile.reports.cli.script_command import is_script
 
 KERNEL = """
@@ -70,6 +76,30 @@ def test_a_script_that_is_not_there_is_an_object_too(ascendtile):
     data = json.loads(answer.out)
     assert (answer.status, data["status"]) == (2, 2)
     assert "cannot read the script" in data["error"]
+
+
+def test_a_package_behind_a_link_is_still_none_of_the_users_files(tmp_path):
+    """Python names the files of modules by the way to them, a link where one is on it."""
+    linked = tmp_path / "linked" / "ascendtile"
+    linked.mkdir(parents=True)
+    for file in (package.__file__, *Path(package.__file__).parent.glob("_*.py")):
+        name = Path(file).name
+        if not (linked / name).exists():
+            (linked / name).symlink_to(file)
+    for folder in (simulator, kernels, tiling, reports):
+        (linked / folder.__name__.rpartition(".")[2]).symlink_to(Path(folder.__file__).parent)
+    (tmp_path / "script.py").write_text(KERNEL + "fill[(1,)](x, 65, B=128)\n")
+    call = "import sys; from ascendtile.reports.cli.main import status_of; sys.exit(status_of(['run', 'script.py']))"
+    environment = {**os.environ, "PYTHONPATH": str(linked.parent)}
+    told = subprocess.run(
+        [sys.executable, "-c", call],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, "launched at script.py:13" in told.stderr) == (1, True), told.stderr
 
 
 WRAPPED = """

@@ -177,11 +177,10 @@ class CoreRaces(Watcher):
             return "compiler"
         program = met.agent // (2 * SEATS)
         heard = self.clocks.heard(program, here)
-        if a.what == "load":
-            earlier = [x for x in self.notes[1 - here] if x.before(a, met.element, program, heard)]
-        else:
-            earlier = [x for x in list(self.notes[here])[:-1] if x.before(a, met.element, program, EVER)]
-        return "earlier" if earlier else "flags" if heard else ""
+        writer, until = (1 - here, heard) if a.what == "load" else (here, EVER)
+        stores = [x for x in self.notes[writer] if x.before(a, met.element, program, EVER)]
+        again = any(x.before(a, met.element, program, until) for x in stores[:-1])
+        return "earlier" if again else "flags" if heard else ""
 
     def found(self) -> tuple[Message, ...]:
         self._look_at_waiting(self.marks.met())

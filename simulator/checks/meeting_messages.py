@@ -147,7 +147,13 @@ def _element(a: Access, met: Meeting, names: set[str]) -> str:
 
 
 def _way_out(one: Op, two: Op, way: str) -> str:
-    return WAYS_OUT[way or ("load" if "load" in (one.kind, two.kind) else "store")]
+    kinds = {one.kind, two.kind}
+    text = WAYS_OUT[way or ("load" if "load" in kinds else "store")]
+    if kinds == {"store", "atomic"}:
+        return f"if that gives back a lock or sets a flag, write it by tl.atomic_xchg(pointer, value); else {text}"
+    if kinds == {"load", "atomic"}:
+        return f"if any of its values will do, load it by tl.atomic_add(pointer, 0); else {text}"
+    return text
 
 
 def _does(op: Op) -> str:

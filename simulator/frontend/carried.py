@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building.aggregate import flatten, stays, unflatten
+from ..ir.building.blocks import Block
 from ..ir.building.promotion import is_number
 from ..ir.program import Value
 
@@ -25,10 +26,12 @@ class LoopCarried:
             n for n, x in self.trees.items() for k, _ in enumerate(flatten(x)) if (n, k) not in self.fixed
         ]
 
-    def moving(self) -> list[Any]:
-        """The parts that are carried, as they are before the loop."""
+    def moving(self) -> list[tuple[Any, bool]]:
+        """The parts that are carried, as they are before the loop, and whether they are parts of a block: offsets that are
+        numbers are int64 there, as those that are scalars.
+        """
         return [
-            leaf
+            (leaf, isinstance(x, Block))
             for n, x in self.trees.items()
             for k, leaf in enumerate(flatten(x))
             if (n, k) not in self.fixed

@@ -306,11 +306,14 @@ class Control(Expressions):
         env = self.env
         while True:
             self.env = dict(env)
-            carried.initial = [self.b.to_value(x) for x in carried.moving()]
+            carried.initial = [self.carried_value(x, in_block) for x, in_block in carried.moving()]
             regions = self.tried_body(carried, compile_body)
             if regions is not None and not carried.changed:
                 return carried, regions
             carried.settle()
+
+    def carried_value(self, x: Any, in_block: bool) -> Value:
+        return self.b.const(x, ty.int64) if in_block and is_number(x) else self.b.to_value(x)
 
     def tried_body(
         self, carried: LoopCarried, compile_body: Callable[[LoopCarried], list[Region]]

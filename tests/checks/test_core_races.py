@@ -325,6 +325,7 @@ def test_a_flag_orders_what_its_pipes_do(sets: al.PIPE, waits: al.PIPE, back: al
     there = sets in (PIPE.PIPE_FIX, PIPE.PIPE_ALL) and waits in (PIPE.PIPE_MTE2, PIPE.PIPE_ALL)
     found = faults(lambda: pipes[(1,)](floats(), floats(3), floats(), sets, waits, back, M=M))
     assert bool(found) != (there and back is not PIPE.PIPE_MTE3)
+    assert there or "by a pipe that does not do it" in found[0]
 
 
 def test_programs_of_a_barrier_read_each_other() -> None:

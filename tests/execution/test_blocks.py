@@ -144,6 +144,34 @@ def test_gather_and_scatter_of_rows() -> None:
 
 
 @sim.jit
+def strided_sum(x, out, step, HOW: tl.constexpr, B: tl.constexpr):
+    p = tl.make_block_ptr(x, (256,), (1,), (0,), (B,), (0,))
+    total = tl.zeros((B,), tl.float32)
+    for i in range(3):
+        total += tl.load(p)
+        if HOW == "nested":
+            for _ in range(2):
+                p = tl.advance(p, (step,))
+        elif HOW == "branch":
+            if i != 1:
+                p = p.advance((step,))
+        else:
+            p = tl.advance(p, (step * tl.num_programs(0),))
+    tl.store(out + tl.arange(0, B), total)
+
+
+@pytest.mark.parametrize(
+    ("how", "starts"), [("plain", (0, 8, 16)), ("nested", (0, 16, 32)), ("branch", (0, 8, 8))]
+)
+def test_a_step_known_at_launch_moves_a_block_that_begins_at_a_number(
+    how: str, starts: tuple[int, ...]
+) -> None:
+    x, out = np.arange(256, dtype=np.float32), np.empty(16, np.float32)
+    launch(strided_sum, (1,), x, out, 8, HOW=how, B=16)
+    assert np.array_equal(out, sum(x[at : at + 16] for at in starts))
+
+
+@sim.jit
 def regular(x, out, n0, n1, B: tl.constexpr):
     p = tl.make_block_ptr(x, (n0, n1), (n1, 1), (0, 0), (B, B), (1, 0))
     q = tl.make_block_ptr(out, (n0, n1), (n1, 1), (0, 0), (B, B), (1, 0))

@@ -174,7 +174,7 @@ class Flow(InterpreterState):
                 inner = Frame(frame, index)
             carried, _ = self.while_part(op, 1, inner, carried)
             if spin is not None and not waits.go_on(spin, inner, carried, len(index)):
-                raise EndlessLoop(self, op, spin.condition).error(
+                raise EndlessLoop(self, op, spin.condition, iteration - spin.iteration).error(
                     partial(self._once_more, op, inner, carried)
                 )
             self.iteration_ends(op)

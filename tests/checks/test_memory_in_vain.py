@@ -142,6 +142,24 @@ def through_two_arguments(a, b, READ: tl.constexpr):
     tl.store(b + i, 2.0)
 
 
+@sim.jit
+def told_between(x, out, HOW: tl.constexpr):
+    i = tl.arange(0, 16)
+    tl.store(out + i, 1)
+    if HOW == "atomic":
+        tl.atomic_xchg(x, 1)
+    elif HOW == "relaxed":
+        tl.atomic_xchg(x, 1, sem="relaxed")
+    tl.store(out + i, 2)
+
+
+@pytest.mark.parametrize(("how", "in_vain"), [("", True), ("relaxed", True), ("atomic", False)])
+def test_a_store_that_others_were_told_of_is_not_in_vain(how: str, in_vain: bool) -> None:
+    with sim.device(check=True, time=False):
+        run = told_between[(1,)](np.zeros(1, np.int32), np.zeros(16, np.int32), HOW=how)
+    assert any("in vain" in w for w in run.warnings) == in_vain
+
+
 @pytest.mark.parametrize("read", [False, True])
 def test_a_store_is_in_vain_also_through_another_argument_in_its_memory(read):
     x = np.zeros(64, np.float32)

@@ -112,6 +112,32 @@ def test_a_hang_is_found_with_time_too_and_where_control_flow_needs_values():
 
 
 @sim.jit
+def goes_round(x, n, m, STORES: tl.constexpr):
+    k = 1
+    if STORES:
+        while tl.load(x) != n:
+            tl.store(x, (tl.load(x) * 5 + 1) % m)
+    else:
+        while k != n:
+            k = (k * 5 + 1) % m
+
+
+@pytest.mark.parametrize("stores", [False, True])
+@pytest.mark.parametrize("m", [2, 7, 64, 1000])
+def test_a_loop_that_comes_round_never_ends_and_one_that_arrives_does(stores: bool, m: int) -> None:
+    starts, k = [], 0 if stores else 1
+    while k not in starts:
+        starts.append(k)
+        k = (k * 5 + 1) % m
+    round_of = len(starts) - starts.index(k)
+    with sim.device(time=False):
+        goes_round[(1,)](zeros(1), starts[-1], m, STORES=stores)
+        with pytest.raises(sim.RunError, match=f"same again every {round_of} iter|changes any more") as hang:
+            goes_round[(1,)](zeros(1), -1, m, STORES=stores)
+    assert ("any more" in str(hang.value)) == (round_of == 1)
+
+
+@sim.jit
 def one_core_waits_for_the_other(flag, out, STORES: tl.constexpr, FLAG: tl.constexpr):
     with al.scope(core_mode="vector"):
         while tl.load(flag) == 0:

@@ -1,10 +1,14 @@
 """Stores to global memory in vain: the same program stores to the same elements again, and nobody has read them between.
 
 It is legal and what stays is defined, so it costs time and is no fault. Told is a store of which all elements are
-overwritten: a block that is moved back to end with the tensor stores a part of them twice on purpose.
+overwritten: a block that is moved back to end with the tensor stores a part of them twice on purpose. A store that an
+atomic, a flag or a barrier makes known to others before it is overwritten is none: it is theirs to read.
 """
 
 from __future__ import annotations
+
+import bisect
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +18,7 @@ from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Program, Region
 from ...messages import Message, time_hint
 from ..access import Access, Watcher
+from ..clocks import releases
 from ..memory.areas import Area, Areas, finer
 from ._touched import clear, store
 
@@ -32,6 +37,9 @@ class OverwrittenUnread(Watcher):
         self.count = 1
         self.programs = np.zeros(1024, np.int64)
         self.counts = np.zeros((1024, 3), np.uint32)
+        self.told: dict[
+            int, list[int]
+        ] = {}  # by program: numbers of stores before which it told others of all so far
 
     def _new(self, area: Area[np.ndarray | None]) -> np.ndarray | None:
         """The last store of each unit: none yet. None where a program stores once at most."""
@@ -50,6 +58,8 @@ class OverwrittenUnread(Watcher):
     def access(self, a: Access) -> None:
         if not (self.on and a.tensor.elements):
             return
+        if releases(a.op):
+            self._tell(a.programs)
         area, *at = self.memory.placed(a.tensor)
         if area.map is None:
             return
@@ -58,6 +68,20 @@ class OverwrittenUnread(Watcher):
             return
         first = self._numbered(a)
         store(area.map, *at, a.runs, first, self.programs, self.counts)
+
+    def synced(self, op: Op, event: Any, programs: np.ndarray, part: str) -> None:
+        self._tell(programs)
+
+    def _tell(self, programs: np.ndarray) -> None:
+        for p in programs.tolist():
+            numbers = self.told.setdefault(p, [0])
+            if numbers[-1] != self.count:
+                numbers.append(self.count)
+
+    def _was_told(self, number: int, by: int) -> bool:
+        """Whether the program told others between a store and the one that overwrote it."""
+        numbers = self.told.get(int(self.programs[number]), [])
+        return bisect.bisect_right(numbers, number) < bisect.bisect_right(numbers, by)
 
     def _numbered(self, a: Access) -> int:
         """The number of the store of the first lane."""
@@ -81,7 +105,7 @@ class OverwrittenUnread(Watcher):
                 for n in (number, int(by[number]))
             )
             key = one.op.id, other.op.id, one.tensor.name
-            if key not in told:
+            if key not in told and not self._was_told(number, int(by[number])):
                 told[key] = self._message(one, other, int(self.programs[number]))
         return tuple(told.values())
 

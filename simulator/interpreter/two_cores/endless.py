@@ -19,10 +19,10 @@ from .turns import Waiter
 
 
 class EndlessLoop:
-    """A `while` of the programs that run. state: the interpreter."""
+    """A `while` of the programs that run. state: the interpreter. each: how many iterations change nothing together."""
 
-    def __init__(self, state: Any, op: Op, condition: Condition) -> None:
-        self.state, self.op, self.condition = state, op, condition
+    def __init__(self, state: Any, op: Op, condition: Condition, each: int) -> None:
+        self.state, self.op, self.condition, self.each = state, op, condition, each
 
     def error(self, run_once: Callable[[], Any]) -> RunError:
         """What is waited for, and why nobody changes it. run_once: runs the condition and the body once more."""
@@ -30,11 +30,12 @@ class EndlessLoop:
         reads = self._reads(run_once)
         others = len(state.programs) - 1
         who = f"{site.program(state.programs[0])}{f' and {others} others' if others else ''}"
-        text = (
-            f"hang in {who}: the loop never ends, as nothing that its condition depends on changes any more"
-        )
+        why = "nothing that its condition depends on changes any more"
+        if self.each > 1:
+            why = f"what its condition depends on is the same again every {self.each} iterations"
+        text = f"hang in {who}: the loop never ends, as {why}"
         if not reads:
-            return RunError(at_line(self.op.loc, f"{text}. Let the loop change it"))
+            return RunError(at_line(self.op.loc, f"{text}. Let the loop change it until the condition fails"))
         op, pointer, got = reads[0]
         why, stores = self._why(pointer.tensor)
         what = f"it waits for {_element(pointer, got)}, {why}"

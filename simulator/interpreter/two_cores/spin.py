@@ -2,7 +2,8 @@
 
 What a `while` does next follows from the values that it carries and from the memory that it reads. Where an iteration
 leaves both as they were, as far as its condition depends on them, so does every further one until others change that
-memory: the part of the other core, or other programs (`turns.py`).
+memory: the part of the other core, or other programs (`turns.py`). The same holds where some iterations bring both back:
+after many of them each is compared with the last one that was looked at (R. Brent, BIT 20, 1980).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ FIRST = 8  # iteration that is looked at, and then those of 16, 32, 64 ...; the 
 MOST_BYTES = 1 << 26  # of memory that is compared, where the loop writes to it
 MANY = 1 << 14  # iterations after which it is looked whether the step limit is reached
 AFTER = 3  # iterations that are looked at when others have gone on
+CYCLES = 1 << 10  # iterations after which each is compared with the last one that was looked at
+CYCLE_BYTES = 1 << 12  # of memory that is then compared each time
 
 
 class Waits:
@@ -36,17 +39,24 @@ class Waits:
         self.due = 1 if reads_memory(state.program, op) else FIRST
         self.again = False
         self.ends = 0  # of how many lanes the first one is known to end
+        self.last: Spin | None = None  # that was looked at, of many iterations
+        self.now = 0
 
     def look(self, iteration: int, carried: Sequence[Any], lanes: int) -> Spin | None:
-        """An iteration (from 0) begins; gives it if it is looked at."""
+        """An iteration (from 0) begins; gives the one with whose beginning its end is to be compared, if any."""
+        self.now = iteration
         if iteration < self.due:
-            return None
+            return self.last
         since = iteration - self.first
         self.due = iteration + 1 if since < self.each else self.first + 2 * since
-        return Spin(self.state, self.op, carried, lanes, iteration)
+        spin = Spin(self.state, self.op, carried, lanes, iteration)
+        self.last = spin if since >= CYCLES and spin.size <= CYCLE_BYTES else None
+        return spin
 
     def go_on(self, spin: Spin, frame: Any, carried: Sequence[Any], lanes: int) -> bool:
-        """Whether that iteration changed anything, or others could go on; else it never ends. frame: around the loop."""
+        """Whether the iterations since then changed anything, or others could go on; else it never ends. frame: around the
+        loop.
+        """
         if not spin.stands(carried, lanes):
             self.again = False
             if spin.iteration >= MANY and lanes != self.ends:
@@ -58,7 +68,8 @@ class Waits:
         state.gives_way()
         if not state.turns.others_go_on(self.op, int(state.programs[0]), self.again):
             return False
-        self.first = self.due = spin.iteration + 1
+        self.first = self.due = self.now + 1
+        self.last = None
         self.each, self.again = AFTER, True
         return True
 
@@ -81,6 +92,7 @@ class Spin:
         self.windows = self._windows()
         self.memory = None if self.windows is None else [w.tobytes() for w in self.windows]
         self.values = [copy(carried[k]) for k in self.condition.carried]
+        self.size = sum(map(len, self.memory or []))
 
     def stands(self, carried: Sequence[Any], lanes: int) -> bool:
         """Whether the iteration left all as it was. carried: behind it."""

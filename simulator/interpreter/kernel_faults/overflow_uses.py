@@ -50,15 +50,22 @@ class Trail:
 
     def index(self, v: Value) -> Source:
         """What wrapped numbers a pointer or an index is made of."""
-        if v.id not in self.found:
-            self.found[v.id] = joined([w for w in self._index(v) if (w.at >= 0).any()])
+        wanted = [v]
+        while wanted:
+            x = wanted[-1]
+            op = self.made.get(x.id)
+            if x.id not in self.found and (first := [p for p in _parts(op) if p.id not in self.found]):
+                wanted += first
+                continue
+            wanted.pop()
+            if x.id not in self.found:
+                self.found[x.id] = joined([w for w in self._index(x, op) if (w.at >= 0).any()])
         return self.found[v.id]
 
-    def _index(self, v: Value) -> Source:
-        known, op = self.wrapped.get(v.id), self.made.get(v.id)
+    def _index(self, v: Value, op: Op | None) -> Source:
+        known = self.wrapped.get(v.id)
         out = [] if known is None else [known.of(self.programs)]
-        for x in parts(op) if op is not None else ():
-            out += [_shaped(op, w, v.shape) for w in self.index(x)]  # type: ignore[arg-type]
+        out += [_shaped(op, w, v.shape) for x in _parts(op) for w in self.found[x.id]]  # type: ignore[arg-type]
         return out + [w.of(self.programs) for w in self.handed.get(v.id, ())]
 
     def data(self, v: Value) -> Source:
@@ -156,6 +163,10 @@ class Trail:
         if isinstance(x, Affine):
             return np.asarray(x.dense(v.number))
         return x.dense() if isinstance(x, Box) else np.atleast_1d(np.asarray(x))
+
+
+def _parts(op: Op | None) -> list[Value]:
+    return [] if op is None else parts(op)
 
 
 def _shaped(op: Op, w: Wrapped, shape: tuple[int, ...]) -> Wrapped:

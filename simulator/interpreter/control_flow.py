@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..ir.program import Op, Region
+from ..ir.program import Op, Region, Value
 from .faults import place
 from .merging import merge
 from .state import DataDependentError, Frame, InterpreterState
@@ -21,6 +22,18 @@ from .values import Opaque, take
 
 class Flow(InterpreterState):
     """The part of the interpreter that follows control flow."""
+
+    def hand_on(
+        self, given: Sequence[Value | None], targets: Sequence[Sequence[Value]], frame: Frame
+    ) -> None:
+        """A loop or branch hands values on; see `IndexOverflows.hand_on`."""
+        if self.overflows.begun:
+            self.overflows.hand_on(given, targets, frame, self.programs)
+
+    def look_at_decision(self, op: Op, frame: Frame) -> None:
+        """Whether a branch or loop goes by a number that did not fit in its type."""
+        if self.overflows.begun:
+            self.overflows.decision(op, frame, self.programs)
 
     def truth(self, op: Op, x: Any) -> bool | np.ndarray:
         if isinstance(x, Opaque):
@@ -34,12 +47,14 @@ class Flow(InterpreterState):
         return x if x.any() else False
 
     def op_if(self, op: Op, frame: Frame) -> None:
+        self.look_at_decision(op, frame)
         x = self.truth(op, frame.get(op.operand(0)))
         then, other = op.regions
         if not isinstance(x, np.ndarray):
             taken = then if x else other
             inner = Frame(frame)  # its tiles are freed with it
             self.region(taken, inner)
+            self.hand_on(taken.yields, [op.results], inner)
             self.branch_ends(op, taken)
             for r, y in zip(op.results, taken.yields, strict=True):
                 frame.values[r.id] = inner.get(y)
@@ -54,6 +69,7 @@ class Flow(InterpreterState):
         before, self.active = self.active, self.active[index]
         inner = Frame(frame, index)
         self.region(region, inner)
+        self.hand_on(region.yields, [op.results], inner)
         self.branch_ends(op, region)
         self.active = before
         return [inner.get(y) for y in region.yields]
@@ -69,6 +85,7 @@ class Flow(InterpreterState):
             )
 
     def op_for(self, op: Op, frame: Frame) -> None:
+        self.look_at_decision(op, frame)
         lower, upper, step = (frame.get(v) for v in op.args[:3] if v is not None)
         if any(isinstance(x, Opaque) for x in (lower, upper, step)):
             raise DataDependentError(
@@ -79,6 +96,7 @@ class Flow(InterpreterState):
             raise site.error(f"the step of the range is zero in {site.program(self.first_program(zeros))}")
         trip_counts = trip_count_of(lower, upper, step)
         carried = [frame.get(v) for v in op.args[3:] if v is not None]
+        self.hand_on(op.args[3:], [op.regions[0].args[1:], op.results], frame)
         self.loop_begins(op)
         if isinstance(trip_counts, int):
             carried = self.iterations(op, frame, lower, step, 0, trip_counts, carried)
@@ -100,6 +118,7 @@ class Flow(InterpreterState):
             for a, x in zip(body.args[1:], carried, strict=True):
                 inner.values[a.id] = x
             self.region(body, inner)
+            self.hand_on(body.yields, [body.args[1:], op.results], inner)
             carried = [inner.get(y) for y in body.yields]
             self.iteration_ends(op)
         return carried
@@ -146,6 +165,8 @@ class Flow(InterpreterState):
 
     def op_while(self, op: Op, frame: Frame) -> None:
         carried = [frame.get(v) for v in op.args if v is not None]
+        targets = [op.regions[0].args, op.regions[1].args, op.results]
+        self.hand_on(op.args, targets, frame)
         self.loop_begins(op)
         count = len(self.active)
         index = np.arange(count)
@@ -160,7 +181,8 @@ class Flow(InterpreterState):
             iteration += 1
             self.active = all_active[index]
             inner = frame if len(index) == count else Frame(frame, index)
-            truth, _ = self.while_part(op, 0, inner, carried)
+            truth, condition = self.while_part(op, 0, inner, carried)
+            self.look_at_decision(op, condition)
             going = self.truth(op, truth[0])
             if isinstance(going, np.ndarray) or not going:
                 stop = ~going if isinstance(going, np.ndarray) else np.ones(len(index), bool)
@@ -172,7 +194,8 @@ class Flow(InterpreterState):
                     break
                 self.active = all_active[index]
                 inner = Frame(frame, index)
-            carried, _ = self.while_part(op, 1, inner, carried)
+            carried, body = self.while_part(op, 1, inner, carried)
+            self.hand_on(op.regions[1].yields, targets, body)
             if spin is not None and not waits.go_on(spin, inner, carried, len(index)):
                 raise EndlessLoop(self, op, spin.condition, iteration - spin.iteration).error(
                     partial(self._once_more, op, inner, carried)

@@ -304,6 +304,8 @@ class Indexing(InterpreterState):
             frame.values[op.results[0].id] = self.select_pointers(op, frame)
         else:
             self.dense_op(op, frame)
+        if self.overflows.begun:
+            self.overflows.select(op, frame, self.programs)
 
     def select_pointers(self, op: Op, frame: Frame) -> Pointers:
         c, a, b = self.operands(op, frame)

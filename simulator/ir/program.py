@@ -180,6 +180,9 @@ class Program:
     index_arithmetic: frozenset[int] | None = field(
         default=None, repr=False, compare=False
     )  # once it was asked for
+    deciding: dict[int, frozenset[int]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )  # once it was asked for
     for_checks: dict[str, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # what they have asked for

@@ -305,3 +305,199 @@ def test_narrow_indices_overflow_where_their_products_do_not_fit(dtype: type, la
             run.faults
         )
         assert bool(run.faults) != fits
+
+
+@sim.jit
+def summed_in_a_loop(x, o, index, s, n, V: tl.constexpr, WIDE: tl.constexpr):
+    r = tl.arange(0, 16)
+    zero = tl.full((), 0, tl.int64 if WIDE else tl.int32)
+    a = zero
+    if V == "for":
+        for _ in range(4):
+            a += s
+    elif V == "while":
+        while a // s < 1 and a >= 0:
+            a += s
+        a += s
+    elif V == "doubled":
+        a += s
+        for _ in range(2):
+            a = a + a
+    elif V == "product":
+        a += 1
+        for _ in range(32):
+            a = a * 2
+    elif V == "tile":
+        a = zero + r
+        for _ in range(4):
+            a += s
+        a -= r
+    elif V == "down":
+        a += n
+        for _ in range(4):
+            a -= s
+        a -= n
+    elif V == "nested":
+        for _ in range(2):
+            for _ in range(2):
+                a += s
+    elif V == "own trip counts":
+        for _ in range(2 * tl.program_id(0)):
+            a += s
+    at = tl.program_id(0) * 16 + r
+    tl.store(o + at, tl.load(x + a + r, mask=(a + r >= 0) & (a + r < n), other=0.0))
+
+
+LOOPS = ["for", "while", "doubled", "product", "tile", "down", "nested", "own trip counts"]
+
+
+def decided(kernel: Any, s: int = FAR, programs: int = 4, **constants: Any) -> list[Any]:
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    return list(kernel[(programs,)](x, out, np.full(16, 2, np.int32), s, 64, **constants).faults)
+
+
+@pytest.mark.parametrize("values_only", [False, True])
+@pytest.mark.parametrize("form", LOOPS)
+def test_an_index_that_wraps_in_a_loop_is_told_behind_it(form: str, values_only: bool) -> None:
+    with sim.device(time=not values_only):
+        told = decided(summed_in_a_loop, 1 << 30, 3, V=form, WIDE=False)
+        assert any("int32 overflow" in text and "the address is made of" in text for text in told)
+        assert decided(summed_in_a_loop, 1 << 30, 3, V=form, WIDE=True) == []
+
+
+@sim.jit
+def decides(x, o, index, s, n, V: tl.constexpr, WIDE: tl.constexpr):
+    p, r = tl.program_id(0), tl.arange(0, 16)
+    row = p.to(tl.int64) if WIDE else p
+    if V == "return":
+        if row * s >= n:
+            return
+        tl.store(o + p * 16 + r, 1.0)
+    elif V == "branch":
+        if row * s < n and p >= 0:
+            tl.store(o + p * 16 + r, 1.0)
+    elif V == "loaded":
+        k = tl.load(index + p)
+        if (k.to(tl.int64) if WIDE else k) * s < n:
+            tl.store(o + p * 16 + r, 1.0)
+    elif V == "end":
+        c = 0
+        for _ in range(0, row * s, 1 << 30):
+            c += 1
+        tl.store(o + p, c)
+    elif V == "start":
+        for _ in range(row * s, n, 1 << 30):
+            tl.store(o + p * 16 + r, 1.0)
+    elif V == "while":
+        i, c = row * s, 0
+        while i < n and c < 3:
+            c += 1
+            i += 1 << 30
+        tl.store(o + p, c)
+    elif V == "select":
+        tl.store(o + p * 16 + r, tl.where(row * s + r < n, tl.load(x + 1 + r), 0.0))
+    elif V == "summed select":
+        total = tl.zeros((16,), tl.float32)
+        for k in range(2):
+            total += tl.where(row * s + k < n, tl.load(x + 1 + r), 0.0) * 2.0
+        tl.store(o + p, tl.sum(total, axis=0))
+    elif V == "selected index":
+        tl.store(o + tl.where(row * s < n, p * 16, 0) + r, 1.0, mask=(p > 1) | (p == 0))
+
+
+DECISIONS = [
+    "return",
+    "branch",
+    "loaded",
+    "end",
+    "start",
+    "while",
+    "select",
+    "summed select",
+    "selected index",
+]
+
+
+@pytest.mark.parametrize("values_only", [False, True])
+@pytest.mark.parametrize("form", DECISIONS)
+def test_what_decides_by_a_wrapped_index_is_told(form: str, values_only: bool) -> None:
+    with sim.device(time=not values_only):
+        told = decided(decides, V=form, WIDE=False)
+        word = "range" if form in ("end", "start") else "condition"
+        assert any("int32 overflow" in text and f"the {word} is made of" in text for text in told)
+        assert not [t for t in decided(decides, V=form, WIDE=True) if "overflow" in t]
+
+
+@sim.jit
+def decides_nothing(x, o, index, s, n, V: tl.constexpr):
+    p, r = tl.program_id(0), tl.arange(0, 16)
+    chosen = p * s + r < n
+    v = tl.load(x + 1 + r)
+    if V == "hidden":
+        tl.store(o + p * 16 + r, tl.where(chosen, v, 0.0) * 2.0, mask=p < 2)
+    elif V == "alike":
+        tl.store(o + p * 16 + r, tl.where(chosen, v, v + 0.0))
+    elif V == "other side":
+        tl.store(o + p * 16 + r, tl.where(p < 2, tl.where(chosen, v, 0.0), 0.0))
+    elif V == "unused":
+        tl.where(chosen, v, 0.0)
+        tl.store(o + p * 16 + r, v)
+    elif V == "other condition":
+        if p < 2 and p * s >= 0:
+            tl.store(o + p * 16 + r, v)
+    elif V == "used in a loop only":
+        total = v
+        for k in range(2):
+            total = tl.where(chosen, v, 0.0) if k < 0 else v + k
+        tl.store(o + p * 16 + r, total)
+    elif V == "set anew":
+        a = s * 0
+        for _ in range(4):
+            a += s
+        for k in range(3):
+            a = k
+        tl.store(o + p * 16 + r, tl.load(x + a + r))
+
+
+@pytest.mark.parametrize(
+    "form", ["hidden", "alike", "other side", "unused", "other condition", "used in a loop only", "set anew"]
+)
+def test_a_wrapped_index_that_decides_nothing_is_not_told(form: str) -> None:
+    assert decided(decides_nothing, V=form) == []
+
+
+@sim.jit
+def random_decisions(x, o, index, seed, n, B: tl.constexpr):
+    """Numbers that wrap on purpose and are compared with a threshold."""
+    p, i = tl.program_id(0), tl.arange(0, B)
+    v = tl.load(x + i)
+    h = (i + p) * 1103515245 + 12345
+    v = tl.where(h < n, v, 0.0)
+    v = tl.where((h ^ (h >> 16)) * 73244475 < n, v, 0.0)
+    y = i + seed
+    y ^= y << 13
+    y ^= y >> 17
+    y ^= y << 5
+    v = tl.where(y * 3 < n, v, 0.0)
+    u = (i.to(tl.uint32) + 2654435769) * 2246822519
+    v = tl.where(u < 2147483648, v, 0.0)
+    v = tl.where(tl.umulhi(u, u * 5) < n, v, 0.0)
+    a, b, c, d = tl.randint4x(seed, i)
+    v = tl.where((a < n) | (b < n) | (c < n) | (d * 7 < n), v, 0.0)
+    v = tl.where(tl.rand(seed, i) > 0.5, v / 0.5, 0.0)
+    state = seed + p
+    for _ in range(3):
+        state = state * n + 12345
+        if state < n:
+            v += 1.0
+    for _ in range(3):
+        state = (state * 69069 + 1) % 65536
+        if state * 2 < n:
+            v += 1.0
+    tl.store(o + p * B + i, v)
+
+
+@pytest.mark.parametrize("seed", [42, 2**31 - 3])
+def test_random_numbers_are_compared_in_silence(seed: int) -> None:
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert random_decisions[(3,)](x, out, np.zeros(16, np.int32), seed, 1 << 20, B=B).faults == ()

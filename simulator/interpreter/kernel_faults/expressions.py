@@ -20,15 +20,6 @@ _SHAPES = ("splat", "broadcast", "expand_dims", "reshape", "permute")
 MOST = 60  # characters of an operand; a longer one is left out
 
 
-def maker(program: Program, v: Value) -> Op | None:
-    """The operation that computes a value, before it is given another shape; None for what is no result of one."""
-    made, _ = makers(program.walk())
-    op = made.get(v.id)
-    while op is not None and op.kind in _SHAPES:
-        op = made.get(op.operand(0).id)
-    return op
-
-
 def expression(program: Program, op: Op) -> str:
     """What an addition, a product, a sum or a cast computes, by the names of its operands."""
     made, _ = makers(program.walk())

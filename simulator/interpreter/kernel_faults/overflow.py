@@ -8,20 +8,22 @@ ir/index_arithmetic.py).
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...ir.definitions import makers
-from ...ir.index_arithmetic import MASKS, index_arithmetic, reaching
+from ...ir.index_arithmetic import MASKS, SHAPES, deciding, decisive, index_arithmetic, reaching
 from ...ir.program import Op, Program, Value
 from ...messages import Message, fault
 from ...precision import dtypes as ty
 from .. import symbolic
 from ..faults import Grid, place, program_name
 from ..values import Affine, column
-from .expressions import expression, maker
-from .overflow_uses import Makers, Trail, Wrapped
+from .expressions import expression
+from .overflow_uses import Makers, Trail
+from .wrapped_numbers import Source, Wrapped, both, joined, others, put
 
 Range = tuple[int, int]
 EXACT = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "shl": np.left_shift}
@@ -45,7 +47,7 @@ EXACT_ALONE = {
 class Overflow(NamedTuple):
     """The number farthest outside of its type that accesses used, and its program; all programs with such numbers.
 
-    what: what it is a part of, the address or the mask.
+    what: what it is a part of: the address, the mask, the condition or the range.
     """
 
     op: Op
@@ -55,6 +57,9 @@ class Overflow(NamedTuple):
     what: str = "address"
 
 
+State = tuple[dict[int, Overflow], dict[int, Wrapped], dict[int, Source], dict[int, Source]]
+
+
 class IndexOverflows:
     """What the index arithmetic of one program gave that its type does not hold, by operation."""
 
@@ -62,7 +67,8 @@ class IndexOverflows:
         self.program, self.grid = program, grid
         self.worst: dict[int, Overflow] = {}  # that an access used
         self.wrapped: dict[int, Wrapped] = {}  # by value (id)
-        self.before: dict[int, Wrapped] = {}  # the time before that, which a loop may hand on
+        self.handed: dict[int, Source] = {}  # what loops and branches have handed on, by value (id)
+        self.selected: dict[int, Source] = {}  # what has decided in selects, by value (id)
         self.begun = False  # whether anything has wrapped so far
         self.last: list[tuple[int, Overflow]] = []  # of the access (id) at hand: the worst of each program
         self.ranges: dict[int, Range] = {}  # of values (by id) that such an operation has just made
@@ -118,21 +124,69 @@ class IndexOverflows:
 
     def tile(self, x: Affine, v: Value, programs: np.ndarray) -> None:
         """An index tile, of which an element does not fit in the type of its value."""
-        op = maker(self.program, v)
-        if op is not None and op.id in index_arithmetic(self.program):
+        op = self._arithmetic(v)
+        if op is not None:
             self._note(op, v, x.elements(), True, programs)
+
+    def _arithmetic(self, v: Value) -> Op | None:
+        """What computes an index tile, before it is given another shape or handed on; None for no index arithmetic."""
+        made, sources = self.makers
+        wanted, seen = [v.id], set[int]()
+        found: list[Op] = []
+        while wanted:
+            number = wanted.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            wanted += sources.get(number, ())
+            op = made.get(number)
+            if op is not None and op.id in index_arithmetic(self.program):
+                found.append(op)
+            elif op is not None and op.kind in SHAPES:
+                wanted.append(op.operand(0).id)
+        return max(found, key=lambda op: op.id, default=None)  # of a loop, its own after what is before it
 
     def pointer(self, op: Op, exact: int, programs: np.ndarray) -> None:
         """A pointer that was moved beyond 64 bits."""
         self._keep(op, exact, programs, "address")
 
-    def state(self) -> tuple[dict[int, Overflow], dict[int, Wrapped], dict[int, Wrapped]]:
+    def state(self) -> State:
         """What is known; see `restore`."""
-        return self.worst.copy(), self.wrapped.copy(), self.before.copy()
+        return self.worst.copy(), self.wrapped.copy(), self.handed.copy(), self.selected.copy()
 
-    def restore(self, known: tuple[dict[int, Overflow], dict[int, Wrapped], dict[int, Wrapped]]) -> None:
+    def restore(self, known: State) -> None:
         """Forget what was found since then."""
-        self.worst, self.wrapped, self.before = known
+        self.worst, self.wrapped, self.handed, self.selected = known
+
+    def hand_on(
+        self,
+        given: Sequence[Value | None],
+        targets: Sequence[Sequence[Value]],
+        frame: Any,
+        programs: np.ndarray,
+    ) -> None:
+        """A loop or branch hands values on: to each of `targets`, as arguments of its body and its results."""
+        trail = self._trail(frame, programs)
+        whole = [v for v in given if v is not None]
+        found = [trail.index(v) if v.is_pointer or v.number.is_int() else [] for v in whole]
+        data = [trail.data(v) if self.selected else [] for v in whole]
+        for values in targets:
+            for v, new, by_selects in zip(values, found, data, strict=True):
+                put(self.handed, v, new, programs)
+                put(self.selected, v, by_selects, programs)
+
+    def select(self, op: Op, frame: Any, programs: np.ndarray) -> None:
+        """A select that was made: keep what decides of numbers that have wrapped, until an access uses the result."""
+        trail, meant = self._trail(frame, programs), deciding(self.program).get(op.id, frozenset())
+        found = [w for w in trail.mask(op.operand(0)) if w.op.id in meant] if meant else []
+        r = op.results[0]
+        earlier = self.selected.pop(r.id, [])  # of other programs, which the trail must not stop at
+        data = joined([*trail.differs(op, found), *(trail.data(r) if self.selected else [])])
+        self.selected.update({r.id: earlier} if earlier else {})
+        put(self.selected, r, data, programs)
+
+    def _trail(self, frame: Any, programs: np.ndarray) -> Trail:
+        return Trail(self.makers[0], self.wrapped, self.handed, self.selected, frame, programs)
 
     def messages(self) -> tuple[Message, ...]:
         """What accesses have used."""
@@ -149,15 +203,37 @@ class IndexOverflows:
 
     def access(self, op: Op, frame: Any, programs: np.ndarray) -> None:
         """An access that is about to be made: keep what it uses of numbers that have wrapped."""
-        trail = Trail(self.makers, self.wrapped, self.before, frame, programs)
+        trail = self._trail(frame, programs)
         mask, self.last = op.args[MASKS[op.kind]], []
         index = trail.index(op.operand(0))
         chosen = trail.chosen(mask) if index else False
         addresses = {w.op.id for w in index}
         for w in index:
             self._used(op, w, (w.at >= 0) & _column(chosen, w.at.ndim), programs, "address")
+        if self.selected:
+            self._data(op, trail, programs)
         for w in trail.mask(mask) if mask is not None else ():
             self._used(op, w, w.at >= 0, programs, "address" if w.op.id in addresses else "mask")
+
+    def _data(self, op: Op, trail: Trail, programs: np.ndarray) -> None:
+        """Keep what selects went by on the way to the address and the stored value of an access."""
+        values = [op.operand(0), *((op.operand(1),) if op.kind != "load" else ())]
+        found = [w for v in values for w in trail.data(v)]
+        chosen = trail.chosen(op.args[MASKS[op.kind]]) if found else False
+        for w in found:
+            self._used(op, w, (w.at >= 0) & _column(chosen, w.at.ndim), programs, "condition")
+
+    def decision(self, op: Op, frame: Any, programs: np.ndarray) -> None:
+        """A branch or loop that is about to go its way: keep what decides of numbers that have wrapped."""
+        meant = deciding(self.program).get(op.id)
+        if meant is None:
+            return
+        trail, (conditions, bounds) = self._trail(frame, programs), decisive(op)
+        found = [w for v in conditions if v is not None for w in trail.mask(v)]
+        found += [w for v in bounds if v is not None for w in trail.index(v)]
+        for w in found:
+            if w.op.id in meant:
+                self._used(op, w, w.at >= 0, programs, "range" if bounds else "condition")
 
     def _used(self, access: Op, w: Wrapped, lanes: np.ndarray, programs: np.ndarray, what: str) -> None:
         """Keep the number farthest outside among those that lanes (P or 1, *shape) use, of each program."""
@@ -173,11 +249,8 @@ class IndexOverflows:
     def forget(self, v: Value, programs: np.ndarray) -> None:
         """A value that fits in these programs."""
         known = self.wrapped.pop(v.id, None)
-        if known is None:
-            return
-        self.before[v.id] = known
-        if (others := _others(known, programs)) is not None:
-            self.wrapped[v.id] = others
+        if known is not None and (left := others(known, programs)) is not None:
+            self.wrapped[v.id] = left
 
     def _note(self, op: Op, v: Value, exact: Any, meant: Any, programs: np.ndarray) -> None:
         """Keep which of these numbers of the value v lie outside of its type; meant: where they count."""
@@ -189,8 +262,8 @@ class IndexOverflows:
             return
         outside = np.broadcast_to(outside, exact.shape)
         new = Wrapped(op, programs, exact, np.where(outside, np.arange(exact.size).reshape(exact.shape), -1))
-        self.begun, others = True, self.wrapped.get(v.id)
-        self.wrapped[v.id] = new if others is None else _both(others, new)
+        self.begun, known = True, self.wrapped.get(v.id)
+        self.wrapped[v.id] = new if known is None else both(known, new)
 
     def _keep(self, op: Op, value: int, programs: np.ndarray, what: str) -> None:
         program, known, every = int(programs[0]), self.worst.get(op.id), frozenset(programs.tolist())
@@ -214,23 +287,6 @@ class IndexOverflows:
             f"{dtype} overflow: {formula} = {x.value:,} in {where} does not fit in {dtype}, and the {x.what} is made of "
             f"{kept:,} instead; {'keep it in 64 bits' if op.kind == 'cast' else 'take .to(tl.int64) of an operand'}"
         )
-
-
-def _others(w: Wrapped, programs: np.ndarray) -> Wrapped | None:
-    """Without these programs; None where nothing is left."""
-    stay = np.flatnonzero(~np.isin(w.programs, programs))
-    if not len(stay):
-        return None
-    at = np.broadcast_to(w.at, (len(w.programs), *w.at.shape[1:]))[stay]
-    return w._replace(programs=w.programs[stay], at=at) if (at >= 0).any() else None
-
-
-def _both(a: Wrapped, b: Wrapped) -> Wrapped:
-    """Of two groups of programs."""
-    rows = [np.broadcast_to(w.at, (len(w.programs), *w.at.shape[1:])) for w in (a, b)]
-    rows[1] = np.where(rows[1] >= 0, rows[1] + a.exact.size, -1)
-    exact = np.concatenate([a.exact.reshape(-1), b.exact.reshape(-1)])
-    return Wrapped(b.op, np.concatenate([a.programs, b.programs]), exact, np.concatenate(rows))
 
 
 def _column(chosen: Any, rank: int) -> Any:

@@ -1,22 +1,21 @@
 """Which lanes of an access use numbers that did not fit in their type: found by going back from its pointers and its mask.
 
-A lane that a mask hides uses no index, only what the mask itself is made of. What a loop hands on counts where the number at
-hand is one that has wrapped: the last increment of a loop is used by nobody.
+A lane that a mask hides uses no index, only what the mask itself is made of. What loops and branches hand on is noted when
+they do (see `IndexOverflows.hand_on`): the last increment of a loop is used by nobody.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from ...ir.index_arithmetic import parts
+from ...ir.index_arithmetic import ACCESSES, parts
 from ...ir.program import Op, Value
-from ...precision import dtypes as ty
 from ..values import Affine, Box, Opaque, column, take
-from .zero_divisors import SHAPED
+from .wrapped_numbers import Source, Wrapped, joined
+from .zero_divisors import BY_ELEMENT, SHAPED
 
-Source = list["Wrapped"]
 Makers = tuple[dict[int, Op], dict[int, list[int]]]  # see `definitions.makers`
 
 
@@ -30,66 +29,97 @@ class _Frame(Protocol):
     def parent(self) -> Any: ...
 
 
-class Wrapped(NamedTuple):
-    """at: for elements of a value, (P or 1, *shape), the element of `exact` that it is made of; -1 for none that wrapped.
-
-    exact: what `op` would have given in the programs, one row for each of them or one for all.
-    """
-
-    op: Op
-    programs: np.ndarray
-    exact: np.ndarray
-    at: np.ndarray
-
-    def of(self, programs: np.ndarray) -> Wrapped:
-        """The same with a row for each of these programs; nothing has wrapped in others."""
-        if np.array_equal(programs, self.programs):
-            return self
-        rows = np.broadcast_to(self.at, (len(self.programs), *self.at.shape[1:]))
-        order = np.argsort(self.programs, kind="stable")
-        near = order[np.searchsorted(self.programs, programs, sorter=order).clip(max=len(order) - 1)]
-        known = column(self.programs[near] == programs, rows.ndim - 1)
-        return self._replace(programs=programs, at=np.where(known, rows[near], -1))
-
-
 class Trail:
-    """Goes back from values of one access. wrapped: what is known to have wrapped, by value (id); before: before that."""
+    """Goes back from values of one operation. wrapped: what is known to have wrapped, by value (id); handed: handed on.
+
+    selected: what has decided in selects, by value (id) that they give or that was handed on.
+    """
 
     def __init__(
         self,
-        made: Makers,
+        made: dict[int, Op],
         wrapped: dict[int, Wrapped],
-        before: dict[int, Wrapped],
+        handed: dict[int, Source],
+        selected: dict[int, Source],
         frame: _Frame,
         programs: np.ndarray,
     ) -> None:
-        self.made, self.sources = made
-        self.wrapped, self.before, self.frame, self.programs = wrapped, before, frame, programs
+        self.made, self.wrapped, self.handed = made, wrapped, handed
+        self.selected, self.frame, self.programs = selected, frame, programs
         self.found: dict[int, Source] = {}  # by value (id)
 
     def index(self, v: Value) -> Source:
         """What wrapped numbers a pointer or an index is made of."""
-        if v.id not in self.found:
-            self.found[v.id] = []  # a loop hands on what is made of the same value: nothing new
-            self.found[v.id] = [w for w in self._index(v) if (w.at >= 0).any()]
+        wanted = [v]
+        while wanted:
+            x = wanted[-1]
+            op = self.made.get(x.id)
+            if x.id not in self.found and (first := [p for p in _parts(op) if p.id not in self.found]):
+                wanted += first
+                continue
+            wanted.pop()
+            if x.id not in self.found:
+                self.found[x.id] = joined([w for w in self._index(x, op) if (w.at >= 0).any()])
         return self.found[v.id]
 
-    def _index(self, v: Value) -> Source:
-        known, op = self.wrapped.get(v.id), self.made.get(v.id)
+    def _index(self, v: Value, op: Op | None) -> Source:
+        known = self.wrapped.get(v.id)
         out = [] if known is None else [known.of(self.programs)]
-        for x in parts(op) if op is not None else ():
-            out += [_shaped(op, w, v.shape) for w in self.index(x)]  # type: ignore[arg-type]
-        for number in self.sources.get(v.id, ()):
-            out += self._handed_on(v, number)
-        return out
+        out += [_shaped(op, w, v.shape) for x in _parts(op) for w in self.found[x.id]]  # type: ignore[arg-type]
+        return out + [w.of(self.programs) for w in self.handed.get(v.id, ())]
 
-    def _handed_on(self, v: Value, number: int) -> Source:
-        """What a loop or branch hands on, from another value of the same type."""
-        found = [known[number] for known in (self.wrapped, self.before) if number in known]
-        if not found:
-            return self.index(Value(number, v.dtype, v.shape, v.loc))
-        x = self._elements(v)
-        return [w.of(self.programs) if x is None else _equal(w, x, self.programs) for w in found]
+    def data(self, v: Value) -> Source:
+        """What wrapped numbers have decided, in selects, on elements of a value or a pointer."""
+        reached, found = self._reached(v), dict[int, Source]()
+        if not reached.isdisjoint(self.selected):
+            for number, op in self.made.items():  # in the order of the program
+                if number in reached and number not in self.selected:
+                    found[number] = joined(
+                        [w for k, x in enumerate(op.args) for w in self._given(op, k, x, found)]
+                    )
+        return self._selected(v, found)
+
+    def _selected(self, v: Value | None, found: dict[int, Source]) -> Source:
+        if v is None or v.id not in self.selected:
+            return [] if v is None else found.get(v.id, [])
+        return [w.of(self.programs) for w in self.selected[v.id]]
+
+    def _given(self, op: Op, k: int, v: Value | None, found: dict[int, Source]) -> Source:
+        """What an operand gives to the result of an operation; of a select, where it is the side that is taken."""
+        source = self._selected(v, found)
+        if not source or op.kind in ACCESSES:
+            return []
+        shape = op.results[0].shape
+        if op.kind not in BY_ELEMENT and op.kind not in SHAPED:
+            return [_spread(w, shape) for w in source]
+        source = [_shaped(op, w, shape) for w in source]
+        if op.kind != "select" or k == 0:
+            return source
+        c = self._elements(op.operand(0))
+        taken = False if c is None else column(c, len(shape)) if c.ndim == 1 else c
+        return [w._replace(at=np.where(taken if k == 1 else ~np.asarray(taken), w.at, -1)) for w in source]
+
+    def _reached(self, v: Value) -> set[int]:
+        """Values (by id) that a value is computed from."""
+        reached: set[int] = set()
+        wanted = [v.id]
+        while wanted:
+            number = wanted.pop()
+            if number not in reached:
+                reached.add(number)
+                op = self.made.get(number)
+                wanted += [x.id for x in op.args if x is not None] if op is not None else []
+        return reached
+
+    def differs(self, op: Op, found: Source) -> Source:
+        """What decides in a select, where its two sides are not the same."""
+        a, b = (self._elements(v) for v in (op.operand(1), op.operand(2)))
+        if a is None or b is None or not found:
+            return []
+        shape = op.results[0].shape
+        x, y = (column(s, len(shape)) if s.ndim == 1 else s for s in (a, b))
+        found = [_shaped(op, w, shape) for w in found]
+        return [w for s in found if ((w := s._replace(at=np.where(x != y, s.at, -1))).at >= 0).any()]
 
     def mask(self, v: Value) -> Source:
         """What wrapped numbers decide in a mask, where nothing else has decided."""
@@ -135,31 +165,23 @@ class Trail:
         return x.dense() if isinstance(x, Box) else np.atleast_1d(np.asarray(x))
 
 
+def _parts(op: Op | None) -> list[Value]:
+    return [] if op is None else parts(op)
+
+
 def _shaped(op: Op, w: Wrapped, shape: tuple[int, ...]) -> Wrapped:
     """Of the result of an operation that copies elements, or combines them one by one."""
     if op.kind in SHAPED:
         return w._replace(at=SHAPED[op.kind](op, w.at, shape))
     if w.at.shape[1:] == shape:
         return w
-    some = w.at.reshape(len(w.at), -1).max(axis=1)  # a part of a tile: which is not followed
+    return _spread(w, shape)
+
+
+def _spread(w: Wrapped, shape: tuple[int, ...]) -> Wrapped:
+    """Of all elements of a tile, where any of its parts is one."""
+    some = w.at.reshape(len(w.at), -1).max(axis=1)  # which part is not followed
     return w._replace(at=np.broadcast_to(column(some, len(shape)), (len(some), *shape)))
-
-
-def _equal(w: Wrapped, x: np.ndarray, programs: np.ndarray) -> Wrapped:
-    """Where elements of a value are numbers that have wrapped in the same program."""
-    number = w.op.results[0].number
-    at = np.broadcast_to(w.at, (len(w.programs), *w.at.shape[1:]))
-    rows = np.nonzero(at >= 0)[0]
-    kept = {
-        (int(w.programs[row]), ty.wrapped(int(w.exact.flat[k]), number)): int(k)
-        for row, k in zip(rows, at[at >= 0], strict=True)
-    }
-    x = np.broadcast_to(x, (len(programs), *x.shape[1:]))
-    low, high = min(n for _, n in kept), max(n for _, n in kept)
-    found = np.full(x.shape, -1, np.int64)
-    for where in zip(*np.nonzero((x >= low) & (x <= high)), strict=True):
-        found[where] = kept.get((int(programs[where[0]]), int(x[where])), -1)
-    return w._replace(programs=programs, at=found)
 
 
 def _present(frame: _Frame, v: Value) -> Any:

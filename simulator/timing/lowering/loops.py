@@ -236,6 +236,7 @@ class LoopLowering(Lowering):
         for a, x, by in zip(body.args[1:], known.start, known.gains, strict=True):
             inner.values[a.id] = grown(x, by, iteration, index)
         self.region(body, inner)
+        self.hand_on(body.yields, [body.args[1:], op.results], inner)
         self.iteration_ends(op)
 
     @property

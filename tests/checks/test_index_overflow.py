@@ -436,7 +436,9 @@ def decides_nothing(x, o, index, s, n, V: tl.constexpr):
     if V == "hidden":
         tl.store(o + p * 16 + r, tl.where(chosen, v, 0.0) * 2.0, mask=p < 2)
     elif V == "alike":
-        tl.store(o + p * 16 + r, tl.where(chosen, v, v + 0.0))
+        tl.store(
+            o + p * 16 + r, tl.where(chosen, v, v + 0.0) + tl.where(chosen, v * float("nan"), float("nan"))
+        )
     elif V == "other side":
         tl.store(o + p * 16 + r, tl.where(p < 2, tl.where(chosen, v, 0.0), 0.0))
     elif V == "unused":

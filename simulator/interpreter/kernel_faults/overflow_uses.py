@@ -96,8 +96,10 @@ class Trail:
         if op.kind != "select" or k == 0:
             return source
         c = self._elements(op.operand(0))
-        taken = False if c is None else column(c, len(shape)) if c.ndim == 1 else c
-        return [w._replace(at=np.where(taken if k == 1 else ~np.asarray(taken), w.at, -1)) for w in source]
+        if c is None:
+            return []
+        taken = column(c, len(shape)) if c.ndim == 1 else c
+        return [w._replace(at=np.where(taken if k == 1 else ~taken, w.at, -1)) for w in source]
 
     def _reached(self, v: Value) -> set[int]:
         """Values (by id) that a value is computed from."""
@@ -119,7 +121,8 @@ class Trail:
         shape = op.results[0].shape
         x, y = (column(s, len(shape)) if s.ndim == 1 else s for s in (a, b))
         found = [_shaped(op, w, shape) for w in found]
-        return [w for s in found if ((w := s._replace(at=np.where(x != y, s.at, -1))).at >= 0).any()]
+        unlike = (x != y) & ((x == x) | (y == y))  # NaN on both sides is alike
+        return [w for s in found if ((w := s._replace(at=np.where(unlike, s.at, -1))).at >= 0).any()]
 
     def mask(self, v: Value) -> Source:
         """What wrapped numbers decide in a mask, where nothing else has decided."""

@@ -12,8 +12,8 @@ from ..ir.operations import RECORDED, Operation, define
 from ..ir.program import Value
 
 __all__ = [
-    "assume", "condition", "debug_barrier", "device_assert", "device_print", "inline_asm_elementwise",
-    "max_constancy", "max_contiguous", "multiple_of", "static_assert", "static_print",
+    "assume", "condition", "debug_barrier", "device_assert", "device_print", "max_constancy",
+    "max_contiguous", "multiple_of", "static_assert", "static_print",
 ]  # fmt: skip
 
 
@@ -51,15 +51,6 @@ def debug_barrier(b: Builder) -> None:
 def condition(b: Builder, arg0: Operand, disable_licm: bool = False) -> Operand:
     """The condition of a `while`, as it is; the hint is accepted, without effect."""
     return arg0
-
-
-@builtin
-def inline_asm_elementwise(b: Builder, *args: Any, **kwargs: Any) -> None:
-    """Refused: assembly of another device says nothing about this one."""
-    raise KernelError(
-        "inline_asm_elementwise is assembly of one GPU and cannot run on Ascend; write it with builtins of tl, or take "
-        "a function of libdevice"
-    )
 
 
 @builtin

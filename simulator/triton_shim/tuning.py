@@ -22,7 +22,8 @@ from .config import Config, Ranking, Trial
 from .kernel import JITFunction, KernelInterface
 
 PRINT = "TRITON_PRINT_AUTOTUNING"
-MEASURING = ("warmup", "rep", "use_cuda_graph", "do_bench", "cache_results", "auto_prof_dir", "auto_profile_dir")  # fmt: skip
+PROFILING = ("do_bench", "auto_prof_dir", "auto_profile_dir")
+MEASURING = ("warmup", "rep", "use_cuda_graph", "cache_results", *PROFILING)
 # Now in `hints`.
 OLD_HINTS = ("split_params", "tiling_params", "low_dims", "dual_reduction", "persistent_reduction")
 

@@ -73,12 +73,13 @@ def static_print(
 @builtin
 @define(Operation(RECORDED, effect=True), name="print")
 def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None:
-    """Print values of the program while it runs: one line an element, with its program and its index.
+    """Print values of the program while it runs, a row on a line, as Ascend does; before it the program and which row it is.
 
-        pid (0, 0, 0) idx (3) prefix: 1.5
+        pid (0, 0, 0) prefix: [1.500000,-2.000000]
+        pid (0, 0, 0) idx (3, :) rows: [T,F]
 
-    hex: integers in hexadecimal. A launch prints MOST_PRINTED lines of each print at most, and says when it leaves the rest
-    out. A run for time only prints nothing.
+    hex: integers in hexadecimal. Numbers below 0.001 have an exponent. A launch prints MOST_PRINTED lines of each print at
+    most, and as many elements of a row, and says when it leaves the rest out. A run for time only prints nothing.
     """
     if not isinstance(prefix, str):
         raise KernelError(

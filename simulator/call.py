@@ -86,11 +86,15 @@ def _check_floats(call: Call) -> None:
 
 
 def _check_atomics(call: Call) -> None:
-    """Atomic additions exist for some types only; of integers the sign makes no difference."""
+    """Memory adds some types only; of integers the sign makes no difference. The vendor's compiler has those of 64 bits
+    added by the core, on the products that it targets.
+    """
     product = call.device.product
     if not product.has("dtypes.atomic_add"):
         return
     known = product.texts("dtypes.atomic_add")
+    if product.core_model == "split":
+        known = (*known, "int64")
     for op in call.program.of_kind("atomic"):
         if op.name == "add" and op.results[0].dtype.name.removeprefix("u") not in known:
             raise UsageError(

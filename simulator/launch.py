@@ -290,6 +290,8 @@ def _check_dtype(kernel: KernelFunction, name: str, dtype: DType, storage: set[s
         raise UsageError(
             f"{kernel.name}: {name!r} is {dtype}, which {device.product.name} does not have; "
             f"it stores {', '.join(sorted(storage))}"
+            + "; pass float16, or x.view(torch.uint8) where bytes are only moved"
+            * dtype.is_fp8()
         )
 
 

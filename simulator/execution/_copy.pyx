@@ -1,11 +1,12 @@
 """Copies between global memory and tiles: boxes of strided rows, decoded and encoded on the way.
 
-Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3, d4), contiguous. Rows are the last axis. The
-callers validate shapes and allocate; here is the loop.
+Memory is a window of bytes; a tile is (programs, d0, ..., d7), contiguous. Rows are the last axis. The callers
+validate shapes and allocate; here is the loop.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 
+from ascendtile.simulator.interpreter._axes cimport AXES, LAST, begin_walk, is_empty, next_place
 from ascendtile.simulator.precision._rounding cimport decode_row, encode_row
 
 ctypedef void (*row_t)(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil
@@ -113,27 +114,33 @@ cdef void walk_box(
     bint reading,
 ) noexcept nogil:
     """Apply `row` to every row of the box; the tile is contiguous, memory is strided."""
-    cdef int64_t a, b, c, d
-    cdef int64_t n = high[4] - low[4]
-    cdef uint8_t* m
-    cdef uint8_t* t
-    if n <= 0:
+    cdef int64_t[AXES] index, jumps, widths, places
+    cdef int64_t n = high[LAST] - low[LAST], m, t
+    cdef int axis
+    if is_empty(low, high):
         return
-    for a in range(low[0], high[0]):
-        for b in range(low[1], high[1]):
-            for c in range(low[2], high[2]):
-                for d in range(low[3], high[3]):
-                    m = memory + itemsize * (
-                        start + a * stride[0] + b * stride[1] + c * stride[2]
-                        + d * stride[3] + low[4] * stride[4]
-                    )
-                    t = tile + (
-                        (((a * shape[1] + b) * shape[2] + c) * shape[3] + d) * shape[4] + low[4]
-                    ) * host_itemsize
-                    if reading:
-                        row(m, stride[4], t, n)
-                    else:
-                        row(t, stride[4], m, n)
+    widths[LAST] = 1
+    for axis in range(LAST, 0, -1):
+        widths[axis - 1] = widths[axis] * shape[axis]
+    m = start + low[LAST] * stride[LAST] + begin_walk(index, jumps, stride, low, high, LAST - 1)
+    t = low[LAST] + begin_walk(index, places, widths, low, high, LAST - 1)
+    axis = 0
+    while axis >= 0:
+        if reading:
+            row(memory + m * itemsize, stride[LAST], tile + t * host_itemsize, n)
+        else:
+            row(tile + t * host_itemsize, stride[LAST], memory + m * itemsize, n)
+        axis = next_place(index, low, high, LAST - 1)
+        if axis >= 0:
+            m, t = m + jumps[axis], t + places[axis]
+
+
+cdef inline Py_ssize_t bytes_of(const int64_t[::1] shape, Py_ssize_t host_itemsize) noexcept nogil:
+    """Of a tile."""
+    cdef int axis
+    for axis in range(AXES):
+        host_itemsize *= shape[axis]
+    return host_itemsize
 
 
 def read_boxes(
@@ -150,7 +157,7 @@ def read_boxes(
 ):
     """Tile of every program from its box in memory; elements outside of the box are left as they are."""
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * host_itemsize
+    cdef Py_ssize_t size = bytes_of(shape, host_itemsize)
     cdef row_t row = pick_row(kind, True, False)
     with nogil:
         for p in range(starts.shape[0]):
@@ -182,7 +189,7 @@ def write_boxes(
     `programs` is 1 if all share one tile.
     """
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * host_itemsize
+    cdef Py_ssize_t size = bytes_of(shape, host_itemsize)
     cdef row_t row = pick_row(kind, False, adding)
     with nogil:
         for p in range(starts.shape[0]):

@@ -3,6 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from ascendtile.simulator.interpreter._axes cimport AXES
+
 
 def ends(x):
     """(smallest, largest) of an array that is not empty."""
@@ -64,7 +66,7 @@ def find_outside(
                 hp = p if highs.shape[0] > 1 else 0
                 low = high = 0
                 empty = False
-                for k in range(5):
+                for k in range(AXES):
                     first, last, s = lows[lp, k], highs[hp, k] - 1, strides[sp, k]
                     empty = empty or last < first
                     low += min(s * first, s * last)

@@ -14,12 +14,12 @@ from .faults import Site
 from .tensors import Tensor
 from .values import Affine, Box
 
-MAX_RANK = 5
+MAX_RANK = 8  # AXES of _axes.pxd
 _EVERY = np.empty(0, np.uint8)
 
 
 class AccessRegion:
-    """Where an affine access with a box mask touches a tensor: arrays for Cython loops, padded to five axes."""
+    """Where an affine access with a box mask touches a tensor: arrays for Cython loops, padded to eight axes."""
 
     __slots__ = ("full", "highs", "lows", "origin", "programs", "rank", "shape", "starts", "strides")
 
@@ -30,7 +30,8 @@ class AccessRegion:
         shape = affine.shape
         if len(shape) > MAX_RANK:
             raise UsageError(
-                f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; the limit is 5 axes: reshape"
+                f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; the limit is {MAX_RANK} axes: "
+                "reshape"
             )
         pad = MAX_RANK - len(shape)
         self.programs = programs
@@ -140,7 +141,7 @@ def covers(mask: Box) -> bool:
 
 
 def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
-    """(1 or P, 5) table of per-axis numbers that may differ between programs."""
+    """(1 or P, 8) table of per-axis numbers that may differ between programs."""
     if all([isinstance(c, int) for c in columns]):
         return _row(columns, pad, fill)
     n = max(len(c) for c in columns if isinstance(c, np.ndarray))

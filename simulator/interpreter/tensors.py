@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..errors import UsageError
@@ -173,12 +174,14 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
     x = x.detach()
     _check_storage(name, x)
     try:
-        if str(x.dtype) == "torch.bfloat16":
+        name_of_type = str(x.dtype).removeprefix("torch.")
+        if name_of_type == "bfloat16" or name_of_type.startswith("float8"):  # numpy has them from ml_dtypes
             import torch
 
-            return np.asarray(x.view(torch.int16).numpy()).view(ty.bfloat16.storage)
+            bits = x.view(torch.int16 if x.element_size() == 2 else torch.uint8)
+            return np.asarray(bits.numpy()).view(getattr(ml_dtypes, name_of_type))
         return np.asarray(x.numpy())
-    except (TypeError, RuntimeError) as e:  # sparse, quantised, a type that numpy lacks
+    except (TypeError, RuntimeError, AttributeError) as e:  # sparse, quantised, a type that numpy lacks
         raise UsageError(f"{name}: a torch tensor of {x.dtype}, {x.layout} cannot be read: {e}") from None
 
 
@@ -216,9 +219,10 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
     high = sum(max(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
     at = (slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))
     first = a[(*at, ...)]  # the ellipsis makes it a view of an array without axes, too
+    bits = first.view(np.uint8) if dtype.is_fp8() else first  # numpy strides no type that it does not know
     window = np.lib.stride_tricks.as_strided(
-        first, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
-    )
+        bits, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
+    ).view(a.dtype)
     return Tensor(name, dtype, shape, window, -low, high - low + 1, a.flags.writeable, window.ctypes.data)
 
 

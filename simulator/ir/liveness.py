@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from ..precision.dtypes import DType
 from .program import Op, Program, Region
+
+COMBINING = ("add", "max", "min")
 
 
 def last_uses(program: Program) -> dict[int, tuple[int, ...]]:
@@ -43,7 +46,11 @@ def read_by(op: Op) -> set[int]:
 
 
 def mark_atomics(program: Program) -> None:
-    """Note on each atomic whether its old values are used."""
+    """Note on each atomic whether its old values are used, and whether it is `locked`.
+
+    Memory itself adds and compares elements of up to 32 bits. Of 64 they are loaded, combined and stored back under a lock
+    (AscendNPU-IR, lib/Dialect/HIVM/Transforms/HIVMDecomposeOp.cpp, AtomicStoreOpLowering).
+    """
     atomics = program.of_kind("atomic")
     used: set[int] = set()
     for op in program.walk() if atomics else ():
@@ -51,4 +58,6 @@ def mark_atomics(program: Program) -> None:
         for inner in op.regions:
             used.update(v.id for v in inner.yields)
     for op in atomics:
+        dtype = op.results[0].dtype
         op.attrs["result_used"] = op.results[0].id in used
+        op.attrs["locked"] = op.name in COMBINING and isinstance(dtype, DType) and dtype.bits == 64

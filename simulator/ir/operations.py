@@ -60,6 +60,7 @@ class Scratch(enum.Flag):
     SCALARS = enum.auto()  # its scalar operands, as tiles
     FIRST = enum.auto()  # its first operand, where that is a view or a formula
     SECOND = enum.auto()
+    COMBINED = enum.auto()  # what a locked atomic stores
     ALL = enum.auto()
     INTO_L1 = enum.auto()  # the tile that goes into L1, where that is a view or a formula
     PARTIALS = enum.auto()  # of a reduction

@@ -34,6 +34,7 @@ from ..precision.dtypes import uint64 as uint64
 from ..precision.dtypes import void as void
 from . import extra as extra
 from . import math as math
+from .assembly import *
 from .creation import *
 from .descriptors import *
 from .hints import *

@@ -12,8 +12,8 @@ from ..ir.operations import RECORDED, Operation, define
 from ..ir.program import Value
 
 __all__ = [
-    "assume", "condition", "debug_barrier", "device_assert", "device_print", "inline_asm_elementwise",
-    "max_constancy", "max_contiguous", "multiple_of", "static_assert", "static_print",
+    "assume", "condition", "debug_barrier", "device_assert", "device_print", "max_constancy",
+    "max_contiguous", "multiple_of", "static_assert", "static_print",
 ]  # fmt: skip
 
 
@@ -54,15 +54,6 @@ def condition(b: Builder, arg0: Operand, disable_licm: bool = False) -> Operand:
 
 
 @builtin
-def inline_asm_elementwise(b: Builder, *args: Any, **kwargs: Any) -> None:
-    """Refused: assembly of another device says nothing about this one."""
-    raise KernelError(
-        "inline_asm_elementwise is assembly of one GPU and cannot run on Ascend; write it with builtins of tl, or take "
-        "a function of libdevice"
-    )
-
-
-@builtin
 def static_assert(b: Builder, cond: Any, msg: str = "") -> None:
     """Refuse to compile unless `cond`, a compile-time value, holds."""
     if isinstance(cond, Value):
@@ -82,12 +73,13 @@ def static_print(
 @builtin
 @define(Operation(RECORDED, effect=True), name="print")
 def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None:
-    """Print values of the program while it runs: one line an element, with its program and its index.
+    """Print values of the program while it runs, a row on a line, as Ascend does; before it the program and which row it is.
 
-        pid (0, 0, 0) idx (3) prefix: 1.5
+        pid (0, 0, 0) prefix: [1.500000,-2.000000]
+        pid (0, 0, 0) idx (3, :) rows: [T,F]
 
-    hex: integers in hexadecimal. A launch prints MOST_PRINTED lines of each print at most, and says when it leaves the rest
-    out. A run for time only prints nothing.
+    hex: integers in hexadecimal. Numbers below 0.001 have an exponent. A launch prints MOST_PRINTED lines of each print at
+    most, and as many elements of a row, and says when it leaves the rest out. A run for time only prints nothing.
     """
     if not isinstance(prefix, str):
         raise KernelError(

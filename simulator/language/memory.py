@@ -102,7 +102,7 @@ def make_block_ptr(
     block_shape: Sequence[int],
     order: Sequence[int],
 ) -> BlockPointer:
-    """Pointer to a block of a tensor with one to five axes.
+    """Pointer to a block of a tensor with one to eight axes.
 
     base: pointer to its first element. shape, strides (in elements), offsets of the block: one integer scalar per axis.
     block_shape: compile-time integers of any size. order: axes from the fastest in memory to the slowest, a permutation;
@@ -116,8 +116,8 @@ def make_block_ptr(
         raise KernelError(
             f"make_block_ptr: order must name every axis from 0 to {rank - 1} once, got {order}"
         )
-    if rank > 5:
-        raise KernelError(f"make_block_ptr: a block has one to five axes, got {rank}")
+    if rank > 8:
+        raise KernelError(f"make_block_ptr: a block has one to eight axes, got {rank}")
     sizes, steps, first = (
         tuple(blocks.wide(b, x, f"make_block_ptr: {n}") for x in given)
         for n, given in (("shape", shape), ("strides", strides), ("offsets", offsets))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from .formats import get_format
@@ -117,7 +118,7 @@ float16 = DType("fp16", "float", 16)
 bfloat16 = DType("bf16", "float", 16)
 float32 = DType("fp32", "float", 32)
 float64 = DType("fp64", "float", 64)
-# Names only: kernels compare with them. No product here stores or computes them.
+# Kernels compare with them, and tensors of torch and ml_dtypes may have them. No product here stores or computes them.
 float8e4nv = DType("fp8e4nv", "float", 8)
 float8e4b8 = DType("fp8e4b8", "float", 8)
 float8e4b15 = DType("fp8e4b15", "float", 8)
@@ -128,8 +129,13 @@ void = DType("void", "void", 0)
 ALL = (int1, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64)
 
 _EVERY = {t.name: t for t in (*ALL, float8e4nv, float8e4b8, float8e4b15, float8e5, float8e5b16, void)}
-_STORAGE = {t.name: get_format(t.name).dtype for t in ALL}
-_FROM_STORAGE = {t.storage: t for t in ALL}
+_STORAGE = {t.name: get_format(t.name).dtype for t in ALL} | {
+    "fp8e4nv": np.dtype(ml_dtypes.float8_e4m3fn),
+    "fp8e4b8": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
+    "fp8e5b16": np.dtype(ml_dtypes.float8_e5m2fnuz),
+}
+_FROM_STORAGE = {storage: _EVERY[name] for name, storage in _STORAGE.items()}
 _BY_NAME = {name: t for t in ALL for f in [get_format(t.name)] for name in (t.name, f.name, *f.aliases)}
 
 

@@ -17,10 +17,15 @@ from ..errors import AscendtileError, NeedsDataError, UsageError
 from ..interpreter.tensors import as_array
 from ..observers import quietly
 from ..progress import trying
+from .candidates import candidates
 from .config import Config, Ranking, Trial
 from .kernel import JITFunction, KernelInterface
 
 PRINT = "TRITON_PRINT_AUTOTUNING"
+PROFILING = ("do_bench", "auto_prof_dir", "auto_profile_dir")
+MEASURING = ("warmup", "rep", "use_cuda_graph", "cache_results", *PROFILING)
+# Now in `hints`.
+OLD_HINTS = ("split_params", "tiling_params", "low_dims", "dual_reduction", "persistent_reduction")
 
 
 class Autotuner(KernelInterface):
@@ -41,13 +46,14 @@ class Autotuner(KernelInterface):
         restore_value: Sequence[str] | None = None,
         pre_hook: Callable[..., Any] | None = None,
         post_hook: Callable[..., Any] | None = None,
+        hints: Mapping[str, Any] | None = None,
     ) -> None:
         self.fn = fn
         self.base_fn = base_function(fn)
         self.arg_names = list(self.base_fn.arg_names)
         self.__name__ = self.base_fn.name
         self.configs = list(configs or []) or [Config({})]
-        self.generated = not configs
+        self.generated, self.key, self.hints = not configs, key, dict(hints or {})
         self.keys = list(key.values()) if isinstance(key, Mapping) else list(key or [])
         self.reset_to_zero = list(reset_to_zero or [])
         self.restore_value = list(restore_value or [])
@@ -87,25 +93,25 @@ class Autotuner(KernelInterface):
             self.nargs = None
 
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Config:
-        if len(self.configs) == 1:
-            self._check_generated(kwargs)
-            return self.configs[0]
         key = self._key({**(self.nargs or {}), **kwargs})
+        if self.generated and key not in self.cache:
+            self._generate(kwargs, grid)
+        if len(self.configs) == 1:
+            return self.configs[0]
         if key not in self.cache:
             self._keep(key, self._trials(args, kwargs, grid))
             self._before({**(self.nargs or {}), **kwargs}, reset_only=True)
         self.ranking = self.rankings[key]
         return self.cache[key]
 
-    def _check_generated(self, kwargs: dict[str, Any]) -> None:
+    def _generate(self, kwargs: dict[str, Any], grid: Any) -> None:
+        """Candidates for what is missing; one without values, as in Triton, where nothing is."""
+        given = {**(self.nargs or {}), **kwargs}
+        computed = _computed(self.fn)
         needed = [p.name for p in self.base_fn.params if p.is_constexpr and not p.has_default]
-        lacking = [n for n in needed if n not in {**(self.nargs or {}), **kwargs}]
-        if self.generated and lacking and self.fn is self.base_fn:
-            raise UsageError(
-                f"autotune of {self.__name__} lists no candidates, so there is one without values, as in Triton, and "
-                f"{', '.join(lacking)} is missing (Triton-Ascend would make candidates for it, ascendtile does not): list "
-                f"some, configs=[triton.Config({{{lacking[0]!r}: 1024}})], or give it at the launch"
-            )
+        missing = [n for n in needed if n not in given and n not in computed]
+        made = candidates(self.base_fn, self.key, self.hints, given, missing, grid) if missing else []
+        self.configs = made or [Config({})]
 
     def _key(self, given: dict[str, Any]) -> tuple[Any, ...]:
         """Values of the key arguments, and the types of all tensors, as Triton has it; besides, an unusual compiler."""
@@ -251,6 +257,15 @@ def base_function(fn: Any) -> JITFunction:
     return inner
 
 
+def _computed(fn: Any) -> set[str]:
+    """Parameters that rules between the tuner and its kernel compute."""
+    out: set[str] = set()
+    while not isinstance(fn, JITFunction):
+        out |= set(getattr(fn, "values", ()))
+        fn = fn.fn
+    return out
+
+
 def copy_of(x: Any) -> Any:
     """A copy of a tensor argument, anything else as it is."""
     if as_array("argument", x) is None:
@@ -266,12 +281,13 @@ def set_to_zero(x: Any) -> None:
 
 def autotune(configs: Sequence[Config], key: Any = None, **options: Any) -> Callable[[Any], Autotuner]:
     """`triton.autotune`. warmup, rep, use_cuda_graph, do_bench and cache_results concern measuring and are not needed."""
-    taken = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
-    measuring = ("warmup", "rep", "use_cuda_graph", "do_bench", "cache_results", "auto_prof_dir", "hints")
+    taken = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook", "hints")
     for name in options:
-        if name not in (*taken, *measuring):
-            raise UsageError(f"autotune has no option {name!r}; it has {', '.join((*taken, *measuring))}")
-    return lambda fn: Autotuner(fn, configs, key, **{n: x for n, x in options.items() if n in taken})
+        if name not in (*taken, *MEASURING, *OLD_HINTS):
+            raise UsageError(f"autotune has no option {name!r}; it has {', '.join((*taken, *MEASURING))}")
+    old = {n: options[n] for n in OLD_HINTS if n in options}
+    given = {n: x for n, x in options.items() if n in taken}
+    return lambda fn: Autotuner(fn, configs, key, **{**given, "hints": {**old, **(given.get("hints") or {})}})
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:

@@ -209,6 +209,30 @@ def test_booleans_are_integers_of_one_bit() -> None:
 
 
 @sim.jit
+def shifted(out, x, y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i) >> tl.load(y + i))
+
+
+SHIFTS = [(a, b) for a in ("int8", "int16", "int32", "uint8", "uint32") for b in ("uint8", "int16", "uint32")]
+
+
+@pytest.mark.parametrize(("left", "right"), SHIFTS)
+def test_a_shift_to_the_right_draws_the_sign_of_its_left_side_along(left: str, right: str) -> None:
+    """Whatever the common type is: Triton picks the instruction before it promotes."""
+    x = np.array([-128, -1, 0, 1, 127, -77]).astype(left)
+    y = np.array([7, 4, 3, 1, 2, 5], right)
+    common = TABLE[_short(left), _short(right)]
+    kind = np.dtype(f"{'' if signed(common) else 'u'}int{common[1:]}")
+    got = output(shifted, 6, x, y, dtype=kind, B=6)
+    assert got.tolist() == (x.astype(np.int64) >> y.astype(np.int64)).astype(kind).tolist()
+
+
+def _short(name: str) -> str:
+    return name.replace("uint", "u").replace("int", "i")
+
+
+@sim.jit
 def as_on_ascend(out, x, y, n, B: tl.constexpr):
     half: tl.constexpr = (
         n // 2

@@ -172,20 +172,43 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_prints_name_program_and_index(capsys: pytest.CaptureFixture[str]) -> None:
     run = printed[(2,)](np.array([1.5, -2], np.float32), 7, B=2)
     assert lines(capsys) == [
-        "pid (0, 0, 0) idx (0) value: 1.5",
-        "pid (0, 0, 0) idx (1) value: -2.0",
-        "pid (1, 0, 0) idx (0) value: 3.0",
-        "pid (1, 0, 0) idx (1) value: -4.0",
-        "pid (0, 0, 0) idx () both (operand 0): 0x00000007",
-        "pid (0, 0, 0) idx (0) both (operand 1): 0x000000fe",
-        "pid (0, 0, 0) idx (1) both (operand 1): 0x000000ff",
-        "pid (1, 0, 0) idx () both (operand 0): 0x00000007",
-        "pid (1, 0, 0) idx (0) both (operand 1): 0x000000fe",
-        "pid (1, 0, 0) idx (1) both (operand 1): 0x000000ff",
+        "pid (0, 0, 0) value: [1.500000,-2.000000]",
+        "pid (1, 0, 0) value: [3.000000,-4.000000]",
+        "pid (0, 0, 0) both (operand 0): 0x00000007",
+        "pid (0, 0, 0) both (operand 1): [0x000000fe,0x000000ff]",
+        "pid (1, 0, 0) both (operand 0): 0x00000007",
+        "pid (1, 0, 0) both (operand 1): [0x000000fe,0x000000ff]",
     ]
     assert "device_print" in str(run)
     printed.time((2,), np.zeros(2, np.float32), 7, B=2)
     assert lines(capsys) == []
+
+
+@sim.jit
+def printed_rows(x, N: tl.constexpr):
+    v = tl.load(x + tl.arange(0, 3)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.device_print("rows", v > 1e-5)
+    tl.device_print("values", v)
+    tl.device_print("nothing else")
+
+
+def test_prints_of_rows_have_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.array([[1e-6, 0], [-np.inf, np.nan], [1e-3, 2.0**31]], np.float32)
+    printed_rows[(1,)](x, N=2)
+    assert lines(capsys) == [
+        *(f"pid (0, 0, 0) idx ({k}, :) rows: {row}" for k, row in enumerate(["[F,F]", "[F,F]", "[T,T]"])),
+        "pid (0, 0, 0) idx (0, :) values: [1.000000e-06,0.000000]",
+        "pid (0, 0, 0) idx (1, :) values: [-inf,nan]",
+        "pid (0, 0, 0) idx (2, :) values: [0.001000,2147483648.000000]",
+        "pid (0, 0, 0) nothing else",
+    ]
+
+
+def test_a_long_row_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    printed[(1,)](np.zeros(1003, np.float32), 7, B=1003)
+    first = lines(capsys)[0]
+    assert first.count("0.000000") == 1000
+    assert first.endswith("0.000000,... 3 more]")
 
 
 @sim.jit
@@ -206,7 +229,7 @@ def test_print_of_python_prints_while_the_kernel_runs(capsys: pytest.CaptureFixt
 
 
 def test_a_long_print_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    printed[(300,)](np.zeros(4, np.float32), 7, B=4)
+    printed[(1200,)](np.zeros(4, np.float32), 7, B=4)
     out = lines(capsys)
     assert sum("value" in line for line in out) == 1000
     assert sum("more than 1000 lines" in line for line in out) == 2

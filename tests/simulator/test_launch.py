@@ -11,6 +11,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.errors import DeviceAssertionError, OutOfBoundsError, UsageError
+from ascendtile.simulator.interpreter.tensors import tensor_argument
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +93,22 @@ def test_types_that_no_product_has_are_refused(array: Any) -> None:
         UsageError, match=r"'?x'?: arrays of .* cannot be|'x' is fp64, which ascend910b3 does not"
     ):
         double[(1,)](array, np.zeros(3, np.float32), 3, B=4)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"])
+def test_tensors_of_fp8_are_storage_that_no_product_has(name: str) -> None:
+    """Those of ml_dtypes and of torch alike, whatever numpy makes of them; their bytes can be moved."""
+    array = np.arange(4).astype(getattr(ml_dtypes, name))
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(4).to(getattr(torch, name))
+    for given in (array, array[::-1], tensor):
+        with pytest.raises(
+            UsageError, match=r"'x' is fp8e\w+, which ascend910b3 does not have; .* x.view\(torch.uint8\)"
+        ):
+            double[(1,)](given, np.zeros(4, np.float32), 4, B=4)
+        found = tensor_argument("x", given)
+        assert found is not None
+        assert found.window.astype(np.float32).tolist() == [0, 1, 2, 3]
 
 
 def test_a_field_of_a_record_has_strides_that_fit_no_element() -> None:
@@ -316,7 +333,9 @@ def counted(total, step):
         ("ascend910b3", "int32", True),
         ("ascend910b3", "uint32", True),
         ("ascend910b3", "int8", True),
-        ("ascend910b3", "int64", False),
+        ("ascend910b3", "int64", True),
+        ("ascend910b3", "uint64", True),
+        ("ascend310b", "int64", False),
         ("ascend910a", "int32", False),
         ("ascend910a", "float32", True),
         ("ascend310p", "int32", False),

@@ -2,15 +2,17 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from ascendtile.simulator.interpreter._axes cimport AXES, next_place
+
 
 cdef struct Walk:
     int64_t at  # window index of the first element of the run
     int64_t count
-    # boxes: tables of five axes; the run is the last one if its elements lie behind each other
+    # boxes: tables of eight axes; the run is the last one if its elements lie behind each other
     const int64_t* steps
     const int64_t* lows
     const int64_t* highs
-    int64_t[5] index
+    int64_t[AXES] index, jumps
     int64_t after  # where the next run begins
     int axis  # the last one that is walked; -1 behind the last run
     # single elements
@@ -44,14 +46,9 @@ cdef inline bint next_run(Walk* w) noexcept nogil:
     if w.axis < 0:
         return False
     w.at = w.after
-    axis = w.axis
-    while axis >= 0:
-        w.index[axis] += 1
-        w.after += w.steps[axis]
-        if w.index[axis] < w.highs[axis]:
-            return True
-        w.after -= (w.highs[axis] - w.lows[axis]) * w.steps[axis]
-        w.index[axis] = w.lows[axis]
-        axis -= 1
-    w.axis = -1
+    axis = next_place(w.index, w.lows, w.highs, w.axis)
+    if axis < 0:
+        w.axis = -1
+    else:
+        w.after += w.jumps[axis]
     return True

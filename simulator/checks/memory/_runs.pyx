@@ -4,9 +4,11 @@ single elements, lane by lane. All that follows memory walks it in this way.
 
 from libc.stdint cimport int64_t, uint8_t
 
+from ascendtile.simulator.interpreter._axes cimport LAST, begin_walk, is_empty
+
 
 cdef class Runs:
-    """starts (P or 1), strides, lows, highs (P or 1, 5): the box of each lane, or one for all of them."""
+    """starts (P or 1), strides, lows, highs (P or 1, 8): the box of each lane, or one for all of them."""
 
     def __init__(
         self,
@@ -38,16 +40,13 @@ cdef class Runs:
             w.chosen = &self.chosen[0] if self.chosen.shape[0] > 0 else NULL
 
     cdef void begin_box(self, Py_ssize_t p, Walk* w) noexcept nogil:
-        cdef int axis
         w.steps = &self.strides[p if self.strides.shape[0] > 1 else 0, 0]
         w.lows = &self.lows[p if self.lows.shape[0] > 1 else 0, 0]
         w.highs = &self.highs[p if self.highs.shape[0] > 1 else 0, 0]
-        w.after = self.at[p]
-        for axis in range(5):
-            if w.lows[axis] >= w.highs[axis]:
-                return
-            w.index[axis] = w.lows[axis]
-            w.after += w.lows[axis] * w.steps[axis]
-        w.axis = 4
-        if w.steps[4] == 1:
-            w.axis, w.count = 3, w.highs[4] - w.lows[4]
+        if is_empty(w.lows, w.highs):
+            return
+        w.axis, w.after = LAST, self.at[p]
+        if w.steps[LAST] == 1:
+            w.axis, w.count = LAST - 1, w.highs[LAST] - w.lows[LAST]
+            w.after += w.lows[LAST]
+        w.after += begin_walk(w.index, w.jumps, w.steps, w.lows, w.highs, w.axis)

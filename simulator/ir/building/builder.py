@@ -39,6 +39,7 @@ from .promotion import (
     is_number,
     is_pointer,
     pointee,
+    shifted_as,
     types_of,
 )
 
@@ -302,13 +303,15 @@ class Builder:
         if is_pointer(a) or is_pointer(b):
             return self._pointer_arithmetic(name, a, b)
         dtype = self._common_type(a, b, name)
+        keeps_sign = shifted_as(a, dtype) if name == "shr" else None
         if dtype.kind == "float" and (name in BITWISE or name == "floordiv"):
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
             raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}")
         if dtype.kind == "bool":
             name = self._boolean(name)
-        a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
-        return self.emit_one("binary", (a, b), dtype, a.shape, name=name)
+        a, b = self.same_shape(self._operand(a, keeps_sign or dtype), self._operand(b, keeps_sign or dtype))
+        out = self.emit_one("binary", (a, b), keeps_sign or dtype, a.shape, name=name)
+        return self.cast(out, dtype)
 
     def _boolean(self, name: str) -> str:
         """The logical operation that arithmetic modulo 2 on booleans is."""
@@ -564,6 +567,8 @@ class Builder:
             return v
         if v.is_pointer:
             raise KernelError(f"'{name}' of pointers has no meaning")
+        if v.dtype == ty.int1:
+            name = MODULO_2.get("add" if name == "sum" else name, name)
         return self.along("reduce", v, v.dtype, axis, keep_dims, name=name)
 
     def along(

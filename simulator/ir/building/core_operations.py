@@ -278,7 +278,9 @@ define_all(
         "store": Operation(
             RECORDED, rows=("brcb",), scratch=Scratch.SECOND, effect=True, infer=Builder.store
         ),
-        "atomic": Operation(RECORDED, scratch=Scratch.SECOND, effect=True, infer=Builder.atomic),
+        "atomic": Operation(
+            RECORDED, scratch=Scratch.SECOND | Scratch.COMBINED, effect=True, infer=Builder.atomic
+        ),
         **dict.fromkeys(("send", "receive"), Operation(RECORDED)),
     }
 )

@@ -147,6 +147,13 @@ def check_constant(n: Number, dtype: DType) -> None:
         raise KernelError(f"{n} is out of range for {dtype} ({low} to {high}); cast one of the two")
 
 
+def shifted_as(a: Operand, common: DType) -> DType | None:
+    """The type in which `a` is shifted right, if not the common one: a sign that it has is drawn along, as in Triton."""
+    if isinstance(a, Value) and element_of(a).is_int_signed() and not common.is_int_signed():
+        return ty.from_name(f"int{common.bits}")
+    return None
+
+
 def check_signs(a: DType, b: DType, out: DType, division: bool) -> None:
     """Triton's rule for / // %: signed and unsigned integers must not meet."""
     if division and out.is_int() and a.is_int_signed() != b.is_int_signed():

@@ -3,6 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from ascendtile.simulator.interpreter._axes cimport AXES, LAST, begin_walk, is_empty, next_place
+
 
 cdef enum:
     LINE_SHIFT = 7  # of the lines that clocks and rooms count, LINE_BYTES of l2/state.py
@@ -19,7 +21,7 @@ cdef struct Access:  # one load or store; its tiles come in rows, one tile for e
     const int64_t* strides
     const int64_t* lows
     const int64_t* highs
-    int64_t stride_step, low_step, high_step  # 5 where each tile has its own, else 0
+    int64_t stride_step, low_step, high_step  # AXES where each tile has its own, else 0
     int64_t* new
     int64_t* changed
     int64_t* total
@@ -153,7 +155,7 @@ cdef inline int joined(
     const int64_t* strides, const int64_t* lows, const int64_t* highs, int64_t* at, int64_t* n
 ) noexcept nogil:
     """Outer axes that are left when those that go on where the run of n elements at `at` ends are in it."""
-    cdef int left = 4
+    cdef int left = LAST
     while left > 0:
         if highs[left - 1] - lows[left - 1] != 1 and strides[left - 1] != n[0]:
             break
@@ -174,41 +176,25 @@ cdef void touch_tile(const Access* x, Level* level, int64_t tile) noexcept nogil
     cdef const int64_t* strides = x.strides + tile * x.stride_step
     cdef const int64_t* lows = x.lows + tile * x.low_step
     cdef const int64_t* highs = x.highs + tile * x.high_step
-    cdef int64_t n = highs[4] - lows[4], begin = x.starts[tile] + lows[4] * strides[4]
-    cdef int64_t a, b, c, d, at, i, pieces
-    cdef int64_t[4] low, high
-    cdef int k, left = 4
-    for k in range(5):
-        if highs[k] <= lows[k]:
-            return
-    if strides[4] == 1 or n == 1:
-        left = joined(strides, lows, highs, &begin, &n)
-    for k in range(4):
-        low[k] = lows[k] if k < left else 0
-        high[k] = highs[k] if k < left else 1
-    pieces = (high[0] - low[0]) * (high[1] - low[1]) * (high[2] - low[2]) * (high[3] - low[3])
-    for a in range(low[0], high[0]):
-        for b in range(low[1], high[1]):
-            for c in range(low[2], high[2]):
-                for d in range(low[3], high[3]):
-                    at = begin + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]
-                    if strides[4] == 1 or n == 1 or left < 4:
-                        mark(
-                            x,
-                            level,
-                            tile,
-                            (at * x.itemsize) >> x.shift,
-                            ((at + n) * x.itemsize - 1) >> x.shift,
-                        )
-                    else:
-                        for i in range(n):
-                            mark(
-                                x,
-                                level,
-                                tile,
-                                ((at + i * strides[4]) * x.itemsize) >> x.shift,
-                                ((at + i * strides[4] + 1) * x.itemsize - 1) >> x.shift,
-                            )
+    cdef int64_t[AXES] index, jumps
+    cdef int64_t n = highs[LAST] - lows[LAST], step = strides[LAST], at = x.starts[tile] + lows[LAST] * step
+    cdef int64_t i, k, pieces = 0
+    cdef int axis = 0, left = LAST
+    if is_empty(lows, highs):
+        return
+    if step == 1 or n == 1:
+        left = joined(strides, lows, highs, &at, &n)
+    at += begin_walk(index, jumps, strides, lows, highs, left - 1)
+    while axis >= 0:
+        pieces += 1
+        if step == 1 or n == 1 or left < LAST:
+            mark(x, level, tile, (at * x.itemsize) >> x.shift, ((at + n) * x.itemsize - 1) >> x.shift)
+        else:
+            for k in range(n):
+                i = at + k * step
+                mark(x, level, tile, (i * x.itemsize) >> x.shift, ((i + 1) * x.itemsize - 1) >> x.shift)
+        axis = next_place(index, lows, highs, left - 1)
+        at += jumps[axis] if axis >= 0 else 0
     if n * x.itemsize < <int64_t>1 << x.shift and not level.back:
         share_lines(x, tile, pieces * n * x.itemsize)
 
@@ -249,7 +235,7 @@ cdef inline int64_t bytes_of(const Access* x, int64_t tile) noexcept nogil:
     cdef const int64_t* highs = x.highs + tile * x.high_step
     cdef int64_t n = x.itemsize
     cdef int k
-    for k in range(5):
+    for k in range(AXES):
         n *= max(<int64_t>0, highs[k] - lows[k])
     return n
 
@@ -428,9 +414,9 @@ cdef void fill(Access* x, tuple given) except *:
     x.stamps, x.write, x.shift, x.weight, x.itemsize = &stamps[0], given[1], given[2], given[3], given[4]
     x.starts, x.tiles = &starts[0], starts.shape[0]
     x.strides, x.lows, x.highs = &strides[0, 0], &lows[0, 0], &highs[0, 0]
-    x.stride_step = 5 if strides.shape[0] > 1 else 0
-    x.low_step = 5 if lows.shape[0] > 1 else 0
-    x.high_step = 5 if highs.shape[0] > 1 else 0
+    x.stride_step = AXES if strides.shape[0] > 1 else 0
+    x.low_step = AXES if lows.shape[0] > 1 else 0
+    x.high_step = AXES if highs.shape[0] > 1 else 0
     x.new, x.changed, x.total = &new[0], &changed[0], &total[0]
     if given[12] is not None:
         memo = given[12]

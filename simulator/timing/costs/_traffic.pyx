@@ -2,8 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-cdef enum:
-    AXES = 5
+from ascendtile.simulator.interpreter._axes cimport AXES
 
 
 cdef inline int64_t magnitude(int64_t x) noexcept nogil:

@@ -111,7 +111,10 @@ class Lowering(LoweringContext):
 
     def record_atomic(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A store that the memory system combines; where the old values are used, a load of the same elements before it."""
-        if op.attrs["result_used"]:
+        if op.attrs["locked"]:
+            self.record_load(op, pointer, mask)
+            self.vector.record_combined(op)
+        elif op.attrs["result_used"]:
             self.plan.warn(
                 op,
                 f"atomic_{op.name} with its old values: no figure is published; costed as a load and a store",

@@ -185,6 +185,21 @@ class VectorLowering:
             masked_elements.one_by_one(context, op, r, mask, (pipe, channels[0], rates.interval), **what)
         return True
 
+    def record_combined(self, op: Op) -> None:
+        """An atomic of 64 bits: elements that were loaded and those that are given, on the scalar unit (11.1)."""
+        plan, v = self.plan, op.operand(1)
+        n = (v.numel + 1) // 2 if plan.is_shared(v, plan.wiring.mte3) else v.numel
+        cost = plan.costs.model.scalar_loop(n, plan.compiled)
+        if v.shape:
+            why = f"atomic_{op.name} of {v.dtype}: loaded, combined and stored under a lock"
+            self._warn_scalar(op, why, cost.occupancy)
+        reads = self.context.slots_of(v, op.results[0])
+        self.context.fixed(op, plan.scalar, cost.occupancy, 0.0, reads, self._combined(op), (), cost.grade)
+
+    def _combined(self, op: Op) -> tuple[int, ...]:
+        """What a locked atomic stores."""
+        return (self.plan.extra_slot(("combined", op.id)),) if op.attrs.get("locked") else ()
+
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """UB to GM."""
         context, plan, v = self.context, self.plan, op.operand(1)
@@ -192,6 +207,7 @@ class VectorLowering:
         reads = context.slots_of(v)
         if v.shape and (plan.definitions.root(v) is None or plan.definitions.form(v) != TILE):
             reads = context.written_out(op, v)
+        reads += self._combined(op)
         if op.id in plan.placement.spread_of:
             reads = self._spread(op, v, reads)
         pipe, write = plan.wiring.mte3, plan.wiring.write

@@ -62,7 +62,7 @@ class Needs:
     def _plain(self, op: Op, loop: int) -> None:
         if size := self._scratch(op, self.definitions):
             self.scratch[op.id] = size
-        if op.kind == "atomic" and not op.attrs["result_used"]:
+        if op.kind == "atomic" and not (op.attrs["result_used"] or op.attrs["locked"]):
             return  # nothing comes back
         self.loop_of.update((r.id, loop) for r in op.results)
         if made := tuple(self._made(op, loop)):

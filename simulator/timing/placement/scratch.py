@@ -136,6 +136,7 @@ BYTES: dict[Scratch, Callable[[Op, Definitions], int]] = {
     Scratch.SCALARS: _scalars,
     Scratch.FIRST: lambda op, d: _made_real(op.args[0], d),
     Scratch.SECOND: lambda op, d: _made_real(op.args[1], d),
+    Scratch.COMBINED: lambda op, d: tile_bytes(op.operand(1)) if op.attrs["locked"] else 0,
     Scratch.ALL: _all,
     Scratch.INTO_L1: _into_l1,
     Scratch.PARTIALS: lambda op, d: _reduction(op),

@@ -47,7 +47,8 @@ def _loaded(b: StepBuilder, op: Op, r: Value, space: str) -> PlannedTile:
 
 
 def store(b: StepBuilder, op: Op) -> None:
-    """Emptied by MTE3; a formula is written out first. What an atomic gives back is loaded."""
+    """Emptied by MTE3; a formula is written out first. What an atomic gives back is loaded; of 64 bits it is always, and
+    combined with what is given."""
     v, mask = op.args[1], b.tile_of(op.args[2]) if len(op.args) > 2 else None
     t = b.tile_of(v)
     if v is not None and v.shape and t is None:
@@ -59,12 +60,27 @@ def store(b: StepBuilder, op: Op) -> None:
         t.masked |= len(op.args) > 2 and op.args[2] is not None
         if op.id in b.rules.blocks.leaving:
             _leaves_in_blocks(b, op, t)
+    if op.attrs.get("locked"):
+        t = _combined(b, op, t)
     others = [b.tile_of(x) for x in op.args[3:]]
     b.step(op, [t, mask, *others], [])
-    if op.kind != "store" and op.attrs.get("result_used") and op.results[0].shape:
+    if op.attrs.get("result_used") and not op.attrs["locked"] and op.results[0].shape:
         r = b.result(op, op.results[0])
         r.loaded = True
         b.step(op, [], [r])
+
+
+def _combined(b: StepBuilder, op: Op, t: PlannedTile | None) -> PlannedTile | None:
+    """What a locked atomic stores: what lies there is loaded, and both go into a tile of their own."""
+    if t is None:
+        return None
+    old = b.result(op, op.results[0])
+    old.loaded = True
+    b.step(op, [], [old])
+    total = b.tile(t.shape, t.element, TILE, op)
+    total.stored = True
+    b.step(op, [t, old], [total])
+    return total
 
 
 def _chosen(b: StepBuilder, op: Op, mask: PlannedTile, t: PlannedTile) -> PlannedTile:

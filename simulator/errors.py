@@ -14,6 +14,10 @@ class UsageError(AscendtileError, ValueError):
     """Wrong usage or input: unknown product, bad shape, unsupported dtype, malformed file."""
 
 
+class TooLargeError(UsageError, OverflowError):
+    """An integer argument that does not fit into 64 bits."""
+
+
 class NeedsDataError(UsageError):
     """Time without values was asked for, of a kernel whose time depends on its data."""
 
@@ -39,7 +43,14 @@ class ProductError(UsageError):
 
 
 class CompileError(UsageError):
-    """A kernel's source says something the language lacks; the text has file, line and a caret."""
+    """A kernel's source says something the language lacks; the text has file, line and a caret.
+
+    error_message: what is said, without place and source line.
+    """
+
+    def __init__(self, text: str, error_message: str = "") -> None:
+        super().__init__(text)
+        self.error_message = error_message or text
 
 
 class EmptyGridError(UsageError):
@@ -78,3 +89,8 @@ class OutOfBoundsError(RunError):
 
 class DeviceAssertionError(RunError):
     """An assertion inside a kernel failed."""
+
+
+def in_triton(words: str) -> str:
+    """Ending of a message: how Triton words the rule, for whoever searches for that or matches it."""
+    return f" (Triton: {words})"

@@ -16,7 +16,7 @@ from .checks.asked import checks_of
 from .checks.watching import watchers_of
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
-from .errors import EmptyGridError, NeedsDataError, UsageError
+from .errors import EmptyGridError, NeedsDataError, TooLargeError, UsageError
 from .execution.numpy_backend import NumpyBackend
 from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
@@ -270,7 +270,7 @@ def _sort_arguments(
         tensor = tensor_argument(name, x)
         if tensor is not None:
             _check_dtype(kernel, name, tensor.dtype, storage, device)
-            arguments[name], types[name] = tensor, PointerType(tensor.dtype)
+            arguments[name], types[name] = tensor, PointerType(tensor.dtype, const=name in kernel.only_read)
         else:
             arguments[name], types[name] = _scalar(kernel, name, x)
         return ParameterPlan(name)
@@ -302,7 +302,7 @@ def _scalar(kernel: KernelFunction, name: str, x: Any) -> tuple[Any, DType]:
         try:
             return x, ty.of_argument(x)
         except OverflowError as e:
-            raise UsageError(f"{kernel.name}: {name!r}: {e}") from None
+            raise TooLargeError(f"{kernel.name}: {name!r}: {e}") from None
     raise UsageError(
         f"{kernel.name}: {name!r} is a {type(x).__name__}; a kernel takes numpy arrays, torch CPU tensors, "
         "numbers, and None, strings or tuples as compile-time values"

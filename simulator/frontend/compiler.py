@@ -237,7 +237,7 @@ class Scope(Control):
                 self.env.update(buffers.contents(inner.env))
             return out
         except CompileError as e:
-            raise CompileError(called_at(str(e), fn.name, caller)) from None
+            raise CompileError(called_at(str(e), fn.name, caller), e.error_message) from None
 
 
 def _compile_helper(b: Builder, fn: Kernel, args: Sequence[Any]) -> Any:
@@ -283,7 +283,7 @@ def compile_kernel(fn: Kernel, types: dict[str, AnyType], constants: dict[str, A
         message = "expressions or calls are nested too deeply; recursion is not supported"
         raise compile_error(message, b.loc, fn.source.lines, first) from None
     except CompileError as e:
-        raise CompileError(f"{e}{_given_no_tensor(str(e), fn, constants)}") from None
+        raise CompileError(f"{e}{_given_no_tensor(str(e), fn, constants)}", e.error_message) from None
     program = Program(
         fn.name,
         params,

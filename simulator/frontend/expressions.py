@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..errors import in_triton
 from ..ir.building import buffers
 from ..ir.building.aggregate import Aggregate
 from ..ir.building.builder import Builder
@@ -245,6 +246,11 @@ class Expressions(ABC):
         """`not`: of an integer tile every bit flipped, as Triton-Ascend has it."""
         if not isinstance(x, Value):
             return not x
+        if x.dtype.is_floating():
+            words = in_triton(f"unexpected type {x.dtype}")
+            raise KernelError(
+                f"`not` needs integers or booleans, got {describe(x)}; compare with == 0{words}"
+            )
         if x.shape and x.dtype.is_int() and not x.dtype.is_bool():
             return self.b.invert(x)
         return self.b.binary("xor", self.b.to_bool(x), True)
@@ -385,7 +391,7 @@ class Expressions(ABC):
             if p is not None and (not isinstance(p, slice) or p != slice(None)):
                 raise KernelError(
                     f"a tile is indexed with `:` and None only, got {describe(p)}; load the element, or use a mask "
-                    "and tl.sum"
+                    f"and tl.sum{in_triton(f'unsupported tensor index: {p}')}"
                 )
         if sum(p is not None for p in parts) > len(v.shape):
             raise KernelError(f"too many indices for a tile of shape {list(v.shape)}")

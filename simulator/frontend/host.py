@@ -20,6 +20,7 @@ HOST_FUNCTIONS: tuple[Any, ...] = (
     *(len, int, float, bool, str, abs, min, max, round, divmod),
     *(isinstance, hasattr, getattr, tuple, list, range, zip, enumerate, reversed, sorted, any, all),
     constexpr,
+    BlockType,
     PointerType,
 )
 # Modules whose functions are all harmless: numbers in, a number or a tuple of numbers out.

@@ -14,7 +14,7 @@ from ..ir.building.registry import Kernel, constexpr, unwrap
 from ..ir.located_errors import at_line
 from ..ir.program import Loc, Program
 from ..ir.source import Source
-from ..ir.types import AnyType
+from ..ir.types import AnyType, const
 from .compiler import compile_kernel
 
 MAX_CACHED_PROGRAMS = 256
@@ -42,8 +42,13 @@ class KernelFunction(Kernel):
                         _place(fn, p.name), f"{self.name} cannot take {stars}{p.name}: name every parameter"
                     )
                 )
-        self.constexprs = {p.name for p in self.parameters if _is_constexpr(p.annotation, fn.__globals__)}
+        self.constexprs = self._annotated(constexpr)
+        self.only_read = self._annotated(const)
         self._programs: dict[Any, Program] = {}
+
+    def _annotated(self, word: type) -> set[str]:
+        """The parameters that are annotated tl.constexpr, or tl.const."""
+        return {p.name for p in self.parameters if _is(word, p.annotation, self.fn.__globals__)}
 
     def __repr__(self) -> str:
         return f"<jit {self.name}>"
@@ -129,15 +134,15 @@ def _place(fn: Callable[..., Any], name: str) -> Loc:
     return next(source.loc(x) for x in (a.vararg, a.kwarg) if x is not None and x.arg == name)
 
 
-def _is_constexpr(annotation: Any, names: dict[str, Any]) -> bool:
-    """Whether an annotation, an object or its text, is `tl.constexpr`, under whatever name the module knows it."""
+def _is(word: type, annotation: Any, names: dict[str, Any]) -> bool:
+    """Whether an annotation, an object or its text, is that word of tl, under whatever name the module knows it."""
     if not isinstance(annotation, str):
-        return annotation is constexpr
+        return annotation is word
     parts = annotation.strip("\"' ").split(".")
     found = names.get(parts[0])
     for part in parts[1:]:
         found = getattr(found, part, None)
-    return found is constexpr or parts[-1] == "constexpr"
+    return found is word or parts[-1] == word.__name__
 
 
 def _stale(program: Program) -> bool:

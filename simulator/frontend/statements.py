@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import CompileError
+from ..errors import CompileError, in_triton
 from ..ir.building import buffers
 from ..ir.building.aggregate import children, flatten, rebuild, same_structure
 from ..ir.building.promotion import describe, is_number
@@ -27,6 +27,11 @@ from .expressions import Expressions
 from .names_below import assigned, loop_variables, returns
 
 MAX_STATIC_ITERATIONS = 100_000
+RETURNED, TERNARY = "return value", "the conditional expression"
+_MISMATCHES = {
+    RETURNED: "Inconsistent return types",
+    TERNARY: "Ternary expression with dynamic condition has inconsistent types",
+}
 
 
 @dataclass
@@ -123,7 +128,7 @@ class Control(Expressions):
         if va.dtype != vc.dtype or va.shape != vc.shape:
             raise self.error(
                 f"{name!r} has two types after the `if`: {describe(va)} in one branch, {describe(vc)} in the other; "
-                "cast or reshape so that both agree",
+                f"cast or reshape so that both agree{in_triton(_MISMATCHES.get(name, f'Mismatched type for {name}'))}",
                 sides.node,
             )
         sides.then.yields.append(va)
@@ -156,7 +161,7 @@ class Control(Expressions):
         if (a is None) != (c is None):
             raise self.error("one path of the function returns a value and another does not", s)
         sides = Branches(then, other, s)
-        value = None if a is None else self.merge_one("return value", a, c, sides)
+        value = None if a is None else self.merge_one(RETURNED, a, c, sides)
         kept = self.merge(list(buffers.contents(before)), then_env, other_env, sides)
         self.emit_if(condition, sides)
         self.env = {**before, **kept}
@@ -176,7 +181,7 @@ class Control(Expressions):
         self.b.region = outer
         (a, then), (c, other) = sides
         branches = Branches(then, other, node)
-        out = a if _same_constant(a, c) else self.merge_one("the conditional expression", a, c, branches)
+        out = a if _same_constant(a, c) else self.merge_one(TERNARY, a, c, branches)
         if branches.results or then.ops or other.ops:  # a call for its effect, such as a store
             self.emit_if(condition, branches)
         return out

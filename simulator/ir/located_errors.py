@@ -15,7 +15,7 @@ def compile_error(message: str, loc: Loc, source: list[str], first_line: int) ->
     """
     index = loc.line - first_line
     shown = source[max(0, index - 2) : index + 1] if 0 <= index < len(source) else []
-    return CompileError("\n".join([_head(loc, message), *_excerpt(loc, shown)]))
+    return CompileError("\n".join([_head(loc, message), *_excerpt(loc, shown)]), message)
 
 
 def at_line(loc: Loc, message: str) -> str:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import in_triton
 from ..precision.dtypes import DType
 
 
@@ -15,6 +16,13 @@ class BlockType:
 
     element_ty: DType | PointerType
     shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.shape:
+            raise ValueError(
+                f"a block type has one axis or more, got none; the type of a scalar is {self.element_ty} itself"
+                f"{in_triton('0d block_type is forbidden')}"
+            )
 
     def __repr__(self) -> str:
         return f"<[{', '.join(map(str, self.shape))}], {self.element_ty}>"
@@ -44,14 +52,14 @@ class BlockType:
 
 @dataclass(frozen=True)
 class PointerType:
-    """Pointer to elements of `element_ty`, a type or a pointer type, in global memory."""
+    """Pointer to elements of `element_ty`, a type or a pointer type, in global memory; a const one is read only."""
 
     element_ty: Any
     address_space: int = field(default=1, compare=False)
-    const: bool = field(default=False, compare=False)
+    const: bool = False
 
     def __repr__(self) -> str:
-        return f"pointer<{self.element_ty}>"
+        return f"{'const_' if self.const else ''}pointer<{self.element_ty}>"
 
     @property
     def name(self) -> str:
@@ -75,6 +83,10 @@ class PointerType:
 
     def is_bool(self) -> bool:
         return False
+
+
+class const:
+    """Annotation of a pointer parameter that a kernel only reads: a store through it is an error."""
 
 
 AnyType = DType | PointerType

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import in_triton
 from ..ir.building.promotion import KernelError, Operand
 from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
@@ -121,5 +122,6 @@ def element_type(x: Any) -> DType:
     if x not in ALL:
         raise KernelError(
             f"tiles of {x} are not supported: no product here has it; use tl.float16 or tl.int8"
+            f"{in_triton(f'unexpected type {x}')}"
         )
     return x

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import in_triton
 from ..ir.building import blocks
 from ..ir.building.blocks import DescriptorInKernel
-from ..ir.building.promotion import KernelError, Operand, describe
+from ..ir.building.promotion import KernelError, Operand, describe, pointee
 from ..ir.building.registry import Builder, Builtin, builtin, named, unwrap
 from ..ir.program import Value
 from ..precision import dtypes as ty
+
+MIN_ROW_BYTES = 16  # of a block that a descriptor moves
 
 __all__ = ["load_tensor_descriptor", "make_tensor_descriptor", "store_tensor_descriptor"]
 
@@ -36,7 +39,20 @@ def make_tensor_descriptor(
         for n, given in (("shape", shape), ("strides", strides))
     )
     block = blocks.block_sizes(block_shape, "make_tensor_descriptor")
+    _check_row(block[-1], pointee(base, "make_tensor_descriptor").itemsize)
     return DescriptorInKernel(base, sizes, steps, (0,) * rank, block, unwrap(padding_option) or "zero")
+
+
+def _check_row(size: int, itemsize: int) -> None:
+    """Triton's rule for a block."""
+    if size * itemsize < MIN_ROW_BYTES:
+        words = in_triton(
+            f"Descriptor block shape must have at least {MIN_ROW_BYTES} bytes in the last dimension"
+        )
+        raise KernelError(
+            f"make_tensor_descriptor: the last axis of a block is {size} elements of {itemsize} bytes, which are "
+            f"{size * itemsize}; {MIN_ROW_BYTES} are the least, so take {MIN_ROW_BYTES // itemsize} elements or more{words}"
+        )
 
 
 @builtin

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import in_triton
 from ..ir.building.promotion import KernelError, Operand, describe, is_number
 from ..ir.building.registry import INSTEAD_OF, Builder, Builtin, builtin, named
 from ..ir.operations import binary, by_element, define
@@ -33,7 +34,8 @@ def floating(b: Builder, name: str, x: Operand) -> Value:
     """`x` as a value of the program; `KernelError` unless its type is floating."""
     v = b.to_value(x)
     if not v.dtype.is_floating():
-        raise KernelError(f"{name} needs floating point, got {describe(v)}; cast with .to(tl.float32)")
+        words = in_triton(f"Expected dtype fp16/fp32/bf16, but got {v.dtype}")
+        raise KernelError(f"{name} needs floating point, got {describe(v)}; cast with .to(tl.float32){words}")
     return v
 
 
@@ -181,7 +183,10 @@ def umulhi(b: Builder, x: Operand, y: Operand) -> Operand:
     """Upper half of the product of two integers of 32 or 64 bits; on the device element by element."""
     for v in (b.to_value(x), b.to_value(y)):
         if v.dtype.name not in ("int32", "int64", "uint32", "uint64"):
-            raise KernelError(f"umulhi takes int32, int64, uint32 or uint64, got {describe(v)}; cast it")
+            words = in_triton(f"Expected dtype int32/int64/uint32/uint64, but got {v.dtype}")
+            raise KernelError(
+                f"umulhi takes int32, int64, uint32 or uint64, got {describe(v)}; cast it{words}"
+            )
     return b.binary("umulhi", x if isinstance(x, Value) else b.to_value(x), y)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import in_triton
 from ..ir.building import blocks
 from ..ir.building.blocks import Block, BlockPointer
 from ..ir.building.promotion import KernelError, Operand, describe
@@ -146,6 +147,7 @@ def _sem(name: str, given: Any, scope: Any) -> str:
         if said not in known:
             raise KernelError(
                 f"atomic_{name}: {what} is {said!r}, it must be one of {', '.join(map(repr, known))}"
+                f"{in_triton(f'Memory semantic {said} not supported')}"
             )
     return "relaxed" if reach == "cta" else str(sem)
 

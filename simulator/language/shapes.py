@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import in_triton
 from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
 from ..ir.building.registry import Builder, builtin, named
@@ -43,13 +44,20 @@ def expand_dims(b: Builder, input: Operand, axis: int | Sequence[int]) -> Value:
     if isinstance(axis, int):
         return _expanded(b, v, axis)
     rank = len(v.shape) + len(axis)
-    for at in sorted(axis_of(a, rank) for a in axis):
+    places = sorted(axis_of(a, rank) for a in axis)
+    if len(set(places)) < len(places):
+        words = in_triton(f"duplicate axes, normalized axes = {places}")
+        raise KernelError(f"expand_dims: {list(axis)} names one axis of the result twice{words}")
+    for at in places:
         v = _expanded(b, v, at)
     return v
 
 
 def _expanded(b: Builder, v: Value, axis: int) -> Value:
-    return b.expand_dims(v, axis) if v.shape else b.splat(v, (1,))
+    if v.shape:
+        return b.expand_dims(v, axis)
+    axis_of(axis, 1)
+    return b.splat(v, (1,))
 
 
 @builtin(method=True)

@@ -15,6 +15,7 @@ computes is computed by torch, and costs no simulated time.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -35,10 +36,12 @@ class _Installed:
     def __init__(self, devices: tuple[str, ...]) -> None:
         from .importing import Finder
         from .table import build
+        from .tbe import announce_ub
 
         self.devices = devices
         self.torch: Any = None
         self.modules = build()
+        self.announced = announce_ub()
         self.finder = Finder(self.on_torch)
         sys.modules.update(self.modules)
         sys.meta_path.insert(0, self.finder)
@@ -54,6 +57,10 @@ class _Installed:
 
     def remove(self) -> None:
         sys.meta_path.remove(self.finder)
+        if self.announced:
+            from .tbe import UB_BITS
+
+            os.environ.pop(UB_BITS, None)
         if self.torch is not None:
             self.torch.remove()
         for name, module in self.modules.items():

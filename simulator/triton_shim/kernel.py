@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import AscendtileError, EmptyGridError
+from ..errors import AscendtileError, CompileError, EmptyGridError
+from ..ir.building.promotion import KernelError
 from ..jit_function import JitFunction
+from .torch_npu.host_memory import refuse
 
 
 class KernelInterface:
@@ -78,6 +80,7 @@ class JITFunction(JitFunction, KernelInterface):
         warmup: only compile, check that the tiles fit, and time.
         """
         try:
+            refuse(self.name, {**dict(zip(self.arg_names, args, strict=False)), **kwargs})
             if warmup:
                 return self.time(grid, *args, **kwargs)
             return JitFunction.__getitem__(self, grid)(*args, **kwargs)
@@ -85,9 +88,14 @@ class JITFunction(JitFunction, KernelInterface):
             return None
         except AscendtileError as e:
             # The message has the kernel's place; frames of ours say nothing.
-            raise e.with_traceback(None) from None
+            raise e.with_traceback(None) from rule_of(e)
 
     __getitem__ = KernelInterface.__getitem__
+
+
+def rule_of(e: AscendtileError) -> KernelError | None:
+    """The `__cause__` of an error in a kernel's source, as in Triton: what is said, without place and source line."""
+    return KernelError(e.error_message) if isinstance(e, CompileError) else None
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -60,6 +60,7 @@ ERRORS = {
     "TritonError": errors.AscendtileError,
     "OutOfResources": errors.BufferOverflowError,
     "InterpreterError": errors.RunError,
+    "MLIRCompilationError": errors.AscendtileError,  # what the vendor's compiler refuses: full buffers, operations
 }
 ALLOCATOR = {"set_allocator": set_allocator}
 CORE = {"_unwrap_if_constexpr": unwrap_if_constexpr, "constexpr": constexpr}

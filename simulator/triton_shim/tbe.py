@@ -5,6 +5,7 @@ Kernel libraries size their tiles by it (`get_soc_spec("UB_SIZE")`); without it 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,18 @@ SPECS: dict[str, Callable[[Product], Any]] = {
     "L0B_SIZE": lambda p: p.l0b_bytes,
     "L0C_SIZE": lambda p: p.l0c_bytes,
 }
+
+
+UB_BITS = "ASCEND_UB_CAPACITY_BITS"
+
+
+def announce_ub() -> bool:
+    """Set the variable that kernel libraries read before they ask the toolkit: the size of UB in bits, of the product in
+    force now. Whether it was set: one that is there is the user's."""
+    if UB_BITS in os.environ:
+        return False
+    os.environ[UB_BITS] = str(current_device().product.ub_bytes * 8)
+    return True
 
 
 def get_soc_spec(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator import launch_keywords
+from ascendtile.simulator import launch_keywords, triton_shim
 from ascendtile.simulator.observers import watch
 from ascendtile.simulator.triton_shim import config, kernel, runtime, testing, tuning
 
@@ -367,3 +369,19 @@ def test_a_pointer_made_from_a_loaded_number_has_no_time_without_data() -> None:
     run = gather[(1,)](x, np.array([3], np.int32), out[:16], B=16)
     assert run.cycles > 0
     assert (out[:16] == x[48:]).all()
+
+
+@pytest.mark.parametrize("product", ["ascend910b3", "ascend310p"])
+def test_libraries_find_the_size_of_ub_of_the_product_in_force(
+    product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "ASCEND_UB_CAPACITY_BITS"
+    monkeypatch.delenv(name, raising=False)
+    with sim.device(product) as device, triton_shim.installed():
+        get_soc_spec = importlib.import_module("tbe.common.platform").get_soc_spec
+        assert int(os.environ[name]) == 8 * get_soc_spec("UB_SIZE") == 8 * device.product.ub_bytes
+    assert name not in os.environ
+    monkeypatch.setenv(name, "1000")
+    with triton_shim.installed():
+        assert os.environ[name] == "1000"
+    assert os.environ[name] == "1000"

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...errors import in_triton
 from ...messages import Message, note
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
@@ -40,6 +41,7 @@ from .promotion import (
     is_pointer,
     pointee,
     shifted_as,
+    target,
     types_of,
 )
 
@@ -183,10 +185,10 @@ class Builder:
     # -- programs and creation ---------------------------------------------------------------------------------------
 
     def program_id(self, axis: int) -> Value:
-        return self.emit_one("program_id", (), ty.int32, (), axis=grid_axis(axis))
+        return self.emit_one("program_id", (), ty.int32, (), axis=grid_axis("program_id", axis))
 
     def num_programs(self, axis: int) -> Value:
-        return self.emit_one("num_programs", (), ty.int32, (), axis=grid_axis(axis))
+        return self.emit_one("num_programs", (), ty.int32, (), axis=grid_axis("num_programs", axis))
 
     def arange(self, start: int, end: int) -> Value:
         for what, x in (("start", start), ("end", end)):
@@ -306,7 +308,8 @@ class Builder:
         keeps_sign = shifted_as(a, dtype) if name == "shr" else None
         if dtype.kind == "float" and (name in BITWISE or name == "floordiv"):
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
-            raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}")
+            words = in_triton(f"invalid operands of type, unexpected type {dtype}")
+            raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}{words}")
         if dtype.kind == "bool":
             name = self._boolean(name)
         a, b = self.same_shape(self._operand(a, keeps_sign or dtype), self._operand(b, keeps_sign or dtype))
@@ -322,7 +325,8 @@ class Builder:
     def invert(self, x: Value) -> Operand:
         """Every bit flipped."""
         if not isinstance(x.dtype, DType) or x.dtype.is_floating():
-            raise KernelError(f"`~` needs integers or booleans, got {describe(x)}")
+            words = in_triton(f"unexpected type {x.dtype}")
+            raise KernelError(f"`~` needs integers or booleans, got {describe(x)}{words}")
         return self.binary("xor", x, self.const(-1, x.dtype))
 
     def compare(self, name: str, a: Operand, b: Operand) -> Operand:
@@ -341,7 +345,10 @@ class Builder:
         if name == "abs" and v.dtype.is_int() and not v.dtype.is_int_signed():  # type: ignore[union-attr]
             return v
         if name == "neg" and v.dtype.is_bool():
-            raise KernelError("the sign of a boolean has no meaning; cast with .to(tl.int32), or use `not`")
+            words = in_triton("unexpected type int1")
+            raise KernelError(
+                f"the sign of a boolean has no meaning; cast with .to(tl.int32), or use `not`{words}"
+            )
         return self.emit_one("unary", (v,), dtype or v.dtype, v.shape, name=name)
 
     def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
@@ -464,7 +471,7 @@ class Builder:
         return self.emit_one("load", (pointer, m, o), element, pointer.shape, **hints)
 
     def store(self, pointer: Value, value: Operand, mask: Operand | None) -> None:
-        element = pointee(pointer, "store")
+        element = target(pointer, "store")
         if isinstance(element, PointerType):
             pointer, value, element = (
                 self.cast(pointer, PointerType(ty.int64)),
@@ -508,9 +515,12 @@ class Builder:
         return self.emit_one("atomic", (pointer, v, None, e), element, shape, name="cas", sem=sem)
 
     def _atomic_type(self, name: str, pointer: Value) -> DType:
-        element = pointee(pointer, f"atomic_{name}")
+        element = target(pointer, f"atomic_{name}")
         if name in ("and", "or", "xor") and element.is_floating():
-            raise KernelError(f"atomic_{name} needs a pointer to integers or booleans, got {pointer.dtype}")
+            words = in_triton("the operand must be signless-integer-like")
+            raise KernelError(
+                f"atomic_{name} needs a pointer to integers or booleans, got {pointer.dtype}{words}"
+            )
         if name == "add" and element.is_bool():
             raise KernelError("atomic_add to booleans has no meaning; use atomic_or or atomic_xor")
         return element
@@ -547,9 +557,10 @@ class Builder:
                 f"dot: {list(a.shape)} and {list(b.shape)} must have the same batch axis, or both none"
             )
         if a.shape[-1] != b.shape[-2]:
+            words = f"lhs last dimension {a.shape[-1]} must equal rhs penultimate dimension {b.shape[-2]}"
             raise KernelError(
                 f"dot: the inner sizes differ: {list(a.shape)} has {a.shape[-1]} columns, "
-                f"{list(b.shape)} has {b.shape[-2]} rows"
+                f"{list(b.shape)} has {b.shape[-2]} rows{in_triton(words)}"
             )
         dtype = ty.int32 if a.dtype.is_int() else ty.float32
         shape = (*a.shape[:-1], b.shape[-1])

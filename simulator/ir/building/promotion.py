@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import in_triton
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
 from ...precision.rounding import round_to
@@ -157,7 +158,10 @@ def shifted_as(a: Operand, common: DType) -> DType | None:
 def check_signs(a: DType, b: DType, out: DType, division: bool) -> None:
     """Triton's rule for / // %: signed and unsigned integers must not meet."""
     if division and out.is_int() and a.is_int_signed() != b.is_int_signed():
-        raise KernelError(f"/, // and % of {a} and {b}: one is signed, the other is not; cast one of the two")
+        words = in_triton("Cannot use them because they have different signedness")
+        raise KernelError(
+            f"/, // and % of {a} and {b}: one is signed, the other is not; cast one of the two{words}"
+        )
 
 
 def is_pointer(x: Operand) -> bool:
@@ -175,6 +179,17 @@ def pointee(pointer: object, what: str) -> DType:
     return pointer.dtype.element_ty  # type: ignore[no-any-return]
 
 
+def target(pointer: object, what: str) -> DType:
+    """As `pointee`, of a pointer that is written through."""
+    element = pointee(pointer, what)
+    if pointer.dtype.const:  # type: ignore[attr-defined]
+        raise KernelError(
+            f"{what}: the pointer is annotated tl.const, which a kernel only reads; drop that from the parameter"
+            f"{in_triton('Cannot store to a constant pointer')}"
+        )
+    return element
+
+
 def types_of(a: Operand, b: Operand) -> str:
     return f"{describe(a)} and {describe(b)}"
 
@@ -182,15 +197,18 @@ def types_of(a: Operand, b: Operand) -> str:
 def axis_of(axis: int, rank: int) -> int:
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         shown = describe(axis) if isinstance(axis, Value) else repr(axis)
-        raise KernelError(f"axis {shown} is out of range for rank {rank}: allowed are {-rank} to {rank - 1}")
+        raise KernelError(
+            f"axis {shown} is out of range for rank {rank}: allowed are {-rank} to {rank - 1}"
+            f"{in_triton(f'invalid axis {shown}')}"
+        )
     return axis % rank
 
 
-def grid_axis(axis: int) -> int:
+def grid_axis(what: str, axis: int) -> int:
     if axis not in (0, 1, 2):
-        raise KernelError(
-            f"the axis of a grid is 0, 1 or 2, got {describe(axis) if isinstance(axis, Value) else repr(axis)}"
-        )
+        shown = describe(axis) if isinstance(axis, Value) else repr(axis)
+        words = in_triton(f"{what} axis must be 0, 1, or 2 but got {shown}")
+        raise KernelError(f"the axis of a grid is 0, 1 or 2, got {shown}{words}")
     return axis
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ... import observers as watching
 from ...checks.written.scratch import mark_sized, mark_torch
-from . import npu
+from . import host_memory, npu
 from .clock import CLOCK
 
 _ABSENT = object()
@@ -132,9 +132,9 @@ class TorchOnCpu:
         torch = self.torch
         for device in self.devices:
             for owner in (torch.Tensor, torch.nn.Module):
-                self.patches.set(owner, device, lambda x, *_, **__: x)
+                self.patches.set(owner, device, lambda x, *_, **__: host_memory.copied(x))
             self.patches.set(torch.Tensor, f"is_{device}", True)
-        self.patches.set(torch.Tensor, "pin_memory", lambda x, *_: x)
+        self.patches.set(torch.Tensor, "pin_memory", lambda x, *_: host_memory.copied(x))
         self.patches.set(torch.Tensor, "__init__", mark_sized)
 
     def _threads(self) -> None:
@@ -160,6 +160,7 @@ def _mode(owner: TorchOnCpu) -> Any:
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = dict(kwargs or {})
+            by_name = host_memory.is_named((*args, *kwargs.values())) and not kwargs.get("pin_memory")
             if "device" in kwargs:
                 kwargs["device"] = owner.rewrite(kwargs["device"])
             if kwargs.get("pin_memory"):
@@ -169,7 +170,9 @@ def _mode(owner: TorchOnCpu) -> Any:
                 args = tuple(map(owner.rewrite, args))
             made = func(*args, **kwargs)
             mark_torch(name, made)
-            return made
+            if by_name:
+                return host_memory.mark(made, args)
+            return host_memory.copied(made) if name == "to" else made
 
     return OnCpu()
 

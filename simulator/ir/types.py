@@ -77,4 +77,14 @@ class PointerType:
         return False
 
 
+@dataclass(frozen=True)
+class ConstexprType:
+    """Type of a compile-time value, one of its own for each: `x.type` of a constexpr."""
+
+    value: Any
+
+    def __repr__(self) -> str:
+        return f"constexpr_type[{self.value!r}]"
+
+
 AnyType = DType | PointerType

@@ -8,6 +8,7 @@ from typing import Any
 from .errors import UsageError
 from .interpreter.tensors import Shape, as_array
 from .ir.building.composite import ArgumentPlan, ConstantPlan, DescriptorPlan, TuplePlan
+from .ir.building.registry import Kernel, constexpr, unwrap_all
 from .precision.dtypes import DType
 
 _FIELDS = ("base", "shape", "strides", "block_shape")
@@ -36,7 +37,10 @@ def plan_of(name: str, x: Any, plain: Callable[[str, Any], ArgumentPlan]) -> Arg
         return TuplePlan(items, type(x) if hasattr(x, "_fields") else None)
     if is_descriptor(x):
         return _descriptor(name, x, plain)
-    if x is None or isinstance(x, str | DType):
+    if isinstance(x, constexpr):
+        x = unwrap_all(x)
+        return ConstantPlan(x, type(x).__name__)
+    if x is None or isinstance(x, str | DType | Kernel):
         return ConstantPlan(x, type(x).__name__)
     return plain(name, x)
 

@@ -26,6 +26,8 @@ from .interpreter.program_order.order import reaches_anything
 from .interpreter.tensors import memory_kept, tensor_argument
 from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
+from .ir.building.promotion import float_constant
+from .ir.building.registry import Kernel, unwrap_all
 from .ir.program import Program
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_sizes
@@ -273,13 +275,15 @@ def _sort_arguments(
             arguments[name], types[name] = tensor, PointerType(tensor.dtype, const=name in kernel.only_read)
         else:
             arguments[name], types[name] = _scalar(kernel, name, x)
+            if name in kernel.annotated:
+                _check_dtype(kernel, name, types[name], storage, device)
         return ParameterPlan(name)
 
     for name, x in given.items():
         if name not in kernel.constexprs and is_composite(x):
             constants[name] = plan_of(name, x, plain)
-        elif name in kernel.constexprs or x is None or isinstance(x, str | tuple | DType):
-            constants[name] = x.item() if isinstance(x, np.generic) else x
+        elif name in kernel.constexprs or x is None or isinstance(x, str | tuple | DType | Kernel):
+            constants[name] = x.item() if isinstance(x, np.generic) else unwrap_all(x)
         else:
             plain(name, x)
     return constants, arguments, types
@@ -300,13 +304,24 @@ def _scalar(kernel: KernelFunction, name: str, x: Any) -> tuple[Any, DType]:
         x = x.item()
     if isinstance(x, bool | int | float):
         try:
-            return x, ty.of_argument(x)
+            return (
+                _annotated(x, kernel.annotated[name]) if name in kernel.annotated else (x, ty.of_argument(x))
+            )
         except OverflowError as e:
             raise TooLargeError(f"{kernel.name}: {name!r}: {e}") from None
     raise UsageError(
         f"{kernel.name}: {name!r} is a {type(x).__name__}; a kernel takes numpy arrays, torch CPU tensors, "
         "numbers, and None, strings or tuples as compile-time values"
     )
+
+
+def _annotated(x: bool | int | float, t: DType) -> tuple[Any, DType]:
+    """A number for a parameter that is annotated with an element type; an integer must be one of the type."""
+    if t.is_floating():
+        return float_constant(float(x), t), t
+    if isinstance(x, float) or not ty.limits(t)[0] <= x <= ty.limits(t)[1]:
+        raise OverflowError(f"{x} is no {t}, which the parameter is annotated with")
+    return (bool(x) if t.is_bool() else int(x)), t
 
 
 def _grid(kernel: KernelFunction, grid: Any) -> tuple[int, int, int]:

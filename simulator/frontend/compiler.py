@@ -50,6 +50,7 @@ class Scope(Control):
         self.depth = depth
         self.caller = caller
         self.loops = 0
+        self.declared = set(fn.constexprs)
 
     # -- errors and places -------------------------------------------------------------------------------------------
 
@@ -111,8 +112,18 @@ class Scope(Control):
         """Nothing to do."""
 
     def do_Expr(self, s: ast.Expr) -> None:
-        if not isinstance(s.value, ast.Constant):  # a docstring
-            self.expr(s.value)
+        if isinstance(s.value, ast.Constant):  # a docstring
+            return
+        self.expr(s.value)
+        if isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Name):
+            self.check_used(s.value.func, s)
+
+    def check_used(self, called: ast.Name, s: ast.Expr) -> None:
+        """Refuse a call for nothing of a function under `triton.must_use_result`."""
+        found = self.fn.lookup(called.id)
+        reason = getattr(found[0], "must_use_result", None) if found else None
+        if reason is not None:
+            raise self.error(f"The result of {called.id} is not being used. {reason}".rstrip(), s)
 
     def do_Assign(self, s: ast.Assign) -> None:
         value = self.expr(s.value)
@@ -123,6 +134,8 @@ class Scope(Control):
         """`name: tl.constexpr = ...` keeps a value of the program as it is: Triton does, and kernels rely on it."""
         if s.value is not None:
             self.assign(s.target, self.expr(s.value))
+            if isinstance(s.target, ast.Name) and ast.unparse(s.annotation).rpartition(".")[2] == "constexpr":
+                self.declared.add(s.target.id)
 
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         if not isinstance(s.target, ast.Name):
@@ -168,6 +181,7 @@ class Scope(Control):
             if isinstance(value, KernelBuffer):
                 self.b.buffer_names.setdefault(value.key, target.id)
             self.env[target.id] = value
+            self.declared.discard(target.id)
         elif isinstance(target, ast.Tuple | ast.List):
             self.unpack(target, value)
         elif isinstance(target, ast.Attribute):

@@ -17,12 +17,10 @@ from ..ir.building import buffers
 from ..ir.building.aggregate import Aggregate
 from ..ir.building.builder import Builder
 from ..ir.building.promotion import COMPARISON, KernelError, describe, fold
-from ..ir.building.registry import METHODS, OF_PYTHON, BoundBuiltin, Builtin, Kernel, constexpr, unwrap
+from ..ir.building.registry import OF_PYTHON, BoundBuiltin, Builtin, Kernel, constexpr, unwrap, unwrap_all
 from ..ir.program import Value
-from ..ir.types import BlockType
 from ..ir.undefined import Undefined
-from ..precision import dtypes as ty
-from . import syntax
+from . import attributes, syntax
 from .outside import capture_attribute, capture_global
 
 if TYPE_CHECKING:
@@ -60,8 +58,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 
 _NOT_LOCAL = object()
 _AS_IT_IS = {Value, int, float, bool, str, tuple, type(None)}  # what most local names hold
-COMPILE_TIME = (bool, int, float, str, tuple, ty.DType)  # what a constexpr may hold
-_FROM_OUTSIDE = (*COMPILE_TIME, Kernel)  # what a name from outside of the kernel may
+_FROM_OUTSIDE = (*attributes.COMPILE_TIME, Kernel)  # what a name from outside of the kernel may
 
 
 Method = Callable[[Any, Any], Any]
@@ -80,6 +77,7 @@ class Expressions(ABC):
     fn: Kernel
     source: Source
     env: dict[str, Any]
+    declared: set[str]  # names that are marked `tl.constexpr`
     loops: int
     methods: ClassVar[dict[type, Method | None]] = {}  # by type of node, those that were met so far
 
@@ -140,7 +138,7 @@ class Expressions(ABC):
 
     def checked_global(self, x: Any, node: ast.Name) -> Any:
         """A name from outside of the kernel: constants must be simple, since they are frozen at compile time."""
-        given, x = x, unwrap(x)
+        given, x = x, unwrap_all(x)
         if isinstance(x, (Builtin, ModuleType)):
             return x
         if x is None or isinstance(x, _FROM_OUTSIDE):
@@ -159,32 +157,28 @@ class Expressions(ABC):
             return self.value_attribute(owner, node)
         if isinstance(owner, Aggregate) and node.attr in owner.methods:
             return BoundBuiltin(owner.methods[node.attr], owner)
-        if node.attr == "value" and (owner is None or isinstance(owner, COMPILE_TIME)):
-            return owner  # of a constexpr
         try:
             x = unwrap(getattr(owner, node.attr))
+        except AttributeError:
+            return self.constant_attribute(owner, node)
+        capture_attribute(self.b, owner, node.attr, x)
+        return x
+
+    def constant_attribute(self, owner: Any, node: ast.Attribute) -> Any:
+        """What Python's own object lacks and Triton's compile-time value has."""
+        declared = not isinstance(node.value, ast.Name) or node.value.id in self.declared
+        try:
+            return attributes.of_constant(owner, node.attr, declared)
         except AttributeError:
             near = difflib.get_close_matches(node.attr, [n for n in dir(owner) if n[0] != "_"], 3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             what = "builtin" if inspect.ismodule(owner) else "attribute"
             raise self.error(f"{ast.unparse(node.value)} has no {what} {node.attr!r}{hint}", node) from None
-        capture_attribute(self.b, owner, node.attr, x)
-        return x
 
     def value_attribute(self, v: Value, node: ast.Attribute) -> Any:
-        if node.attr == "dtype":
-            return v.dtype
-        if node.attr == "type":
-            return BlockType(v.dtype, v.shape) if v.shape else v.dtype
-        if node.attr == "shape":
-            return v.shape
-        if node.attr == "numel":
-            return v.numel
-        if node.attr == "T":
-            return self.guard(lambda: self.b.permute(v, tuple(reversed(range(len(v.shape))))), node)
-        if node.attr in METHODS:
-            return BoundBuiltin(METHODS[node.attr], v)
-        raise self.error(f"a tile has no attribute {node.attr!r}", node)
+        if not attributes.has(v, node.attr):
+            raise self.error(f"a tile has no attribute {node.attr!r}", node)
+        return self.guard(attributes.of_value, node, self.b, v, node.attr)
 
     def guard(self, build: Any, node: ast.AST, *args: Any) -> Any:
         """Run a builder call; a broken rule becomes an error at this node."""

@@ -12,8 +12,9 @@ from ..ir.building.promotion import KernelError, describe
 from ..ir.building.ranges import DynamicRange, StaticRange
 from ..ir.building.registry import INSTEAD_OF, constexpr, unwrap
 from ..ir.program import Value
-from ..ir.types import BlockType, PointerType
+from ..ir.types import BlockType, ConstexprType, PointerType
 from ..precision.dtypes import DType
+from . import attributes
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
 HOST_FUNCTIONS: tuple[Any, ...] = (
@@ -21,6 +22,7 @@ HOST_FUNCTIONS: tuple[Any, ...] = (
     *(isinstance, hasattr, getattr, tuple, list, range, zip, enumerate, reversed, sorted, any, all),
     constexpr,
     BlockType,
+    ConstexprType,
     PointerType,
 )
 # Modules whose functions are all harmless: numbers in, a number or a tuple of numbers out.
@@ -39,12 +41,18 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         for a in args[1:]:
             out = b.binary(fn.__name__, out, a)
         return out
+    if fn is hasattr and len(args) == 2 and isinstance(args[0], Value) and isinstance(args[1], str):
+        return attributes.has(args[0], args[1])
     if not is_host(fn):
         raise KernelError(f"{describe_function(fn)} cannot be called in a kernel; {_instead(fn)}")
     args = [_iterable(fn, a) for a in args]
     if fn in (zip, enumerate, reversed):
         return tuple(fn(*args, **kwargs))
-    if fn not in (*ARRANGING, len) and any(_holds_value(a) for a in (*args, *kwargs.values())):
+    if (
+        fn not in (*ARRANGING, len)
+        and not is_named_tuple(fn)
+        and any(_holds_value(a) for a in (*args, *kwargs.values()))
+    ):
         raise KernelError(
             f"{describe_function(fn)} needs compile-time arguments, got a value of the program{_builtin_for(fn)}"
         )
@@ -71,9 +79,14 @@ def is_host(fn: Any) -> bool:
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, DType | PointerType | BlockType | str | tuple | int | float):
         return True  # x.dtype.is_floating(), B.bit_length() and the like
-    if any(owner is m for m in HOST_MODULES):
+    if any(owner is m for m in HOST_MODULES) or is_named_tuple(fn):
         return True
     return any(fn is f for f in HOST_FUNCTIONS) or getattr(fn, "__ascendtile_host__", False) is True
+
+
+def is_named_tuple(fn: Any) -> bool:
+    """Whether `fn` makes tuples whose entries have names."""
+    return isinstance(fn, type) and issubclass(fn, tuple) and hasattr(fn, "_fields")
 
 
 def _instead(fn: Any) -> str:

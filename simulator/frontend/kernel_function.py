@@ -15,6 +15,7 @@ from ..ir.located_errors import at_line
 from ..ir.program import Loc, Program
 from ..ir.source import Source
 from ..ir.types import AnyType, const
+from ..precision.dtypes import BY_SHORT_NAME, DType
 from .compiler import compile_kernel
 
 MAX_CACHED_PROGRAMS = 256
@@ -23,7 +24,8 @@ MAX_CACHED_PROGRAMS = 256
 class KernelFunction(Kernel):
     """A kernel that can be compiled.
 
-    A parameter annotated `tl.constexpr` is a compile-time value and specialises the program.
+    A parameter annotated `tl.constexpr` is a compile-time value and specialises the program. A number for one that is
+    annotated with an element type becomes one of that type at a launch.
     """
 
     def __init__(self, fn: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
@@ -44,6 +46,11 @@ class KernelFunction(Kernel):
                 )
         self.constexprs = self._annotated(constexpr)
         self.only_read = self._annotated(const)
+        self.annotated = {
+            p.name: t
+            for p in self.parameters
+            if (t := _element_type(p.annotation, fn.__globals__)) is not None
+        }
         self._programs: dict[Any, Program] = {}
 
     def _annotated(self, word: type) -> set[str]:
@@ -136,13 +143,27 @@ def _place(fn: Callable[..., Any], name: str) -> Loc:
 
 def _is(word: type, annotation: Any, names: dict[str, Any]) -> bool:
     """Whether an annotation, an object or its text, is that word of tl, under whatever name the module knows it."""
+    named = isinstance(annotation, str) and annotation.strip("\"' ").rpartition(".")[2] == word.__name__
+    return named or _meant(annotation, names) is word
+
+
+def _element_type(annotation: Any, names: dict[str, Any]) -> DType | None:
+    """The element type that an annotation is or names (tl.float16, "fp16"); None for any other."""
+    found = _meant(annotation, names)
+    found = BY_SHORT_NAME.get(found) if isinstance(found, str) else found
+    return found if isinstance(found, DType) else None
+
+
+def _meant(annotation: Any, names: dict[str, Any]) -> Any:
+    """What an annotation that is a text names in its module; the text without quotes if it names nothing there."""
     if not isinstance(annotation, str):
-        return annotation is word
-    parts = annotation.strip("\"' ").split(".")
-    found = names.get(parts[0])
-    for part in parts[1:]:
+        return annotation
+    text = annotation.strip("\"' ")
+    first, *rest = text.split(".")
+    found = names.get(first)
+    for part in rest:
         found = getattr(found, part, None)
-    return found is word or parts[-1] == word.__name__
+    return text if found is None else found
 
 
 def _stale(program: Program) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CompileError, in_triton
-from ..ir.building import buffers
+from ..ir.building import buffers, rearrange
 from ..ir.building.aggregate import children, flatten, rebuild, same_structure
 from ..ir.building.promotion import describe, is_number
 from ..ir.building.ranges import DynamicRange, StaticRange
@@ -22,6 +22,7 @@ from ..ir.program import Region, Value
 from ..ir.types import AnyType
 from ..ir.undefined import Undefined
 from ..precision import dtypes as ty
+from . import lanes
 from .carried import LoopCarried
 from .expressions import Expressions
 from .names_below import assigned, loop_variables, returns
@@ -58,10 +59,12 @@ class Control(Expressions):
 
     def if_statement(self, s: ast.If, rest: list[ast.stmt]) -> Return | None:
         """Compile an `if`; where it may return, `rest` goes into its branches and the `Return` of all of it is given."""
-        condition = self.condition(s.test)
+        condition = self.condition(s.test, by_lane=self.b.by_lane)
         taken_has_return = returns(s.body) or returns(s.orelse)
         if not isinstance(condition, Value):
             return self.constant_if(s.body if condition else s.orelse, rest, taken_has_return)
+        if condition.shape:
+            return self.if_by_lane(condition, s, rest if taken_has_return else None)
         if not taken_has_return:
             self.dynamic_if(condition, s)
             return None
@@ -158,8 +161,8 @@ class Control(Expressions):
         then, then_env, ended_then = self.branch([*s.body, *rest], before)
         other, other_env, ended_other = self.branch([*s.orelse, *rest], before)
         a, c = self._ended(ended_then).value, self._ended(ended_other).value
-        if (a is None) != (c is None):
-            raise self.error("one path of the function returns a value and another does not", s)
+        a = self.unknown_like(then, c, s) if a is None else a
+        c = self.unknown_like(other, a, s) if c is None else c
         sides = Branches(then, other, s)
         value = None if a is None else self.merge_one(RETURNED, a, c, sides)
         kept = self.merge(list(buffers.contents(before)), then_env, other_env, sides)
@@ -167,10 +170,51 @@ class Control(Expressions):
         self.env = {**before, **kept}
         return Return(value)
 
+    def unknown_like(self, region: Region, x: Any, node: ast.AST) -> Any:
+        """What stands for the value of a path that returns none, where another path returns `x`."""
+        if not isinstance(x, Value) or not isinstance(x.dtype, ty.DType):
+            if x is not None:
+                raise self.error(
+                    f"one path of the function returns {describe(x)} and another returns nothing", node
+                )
+            return None
+        self.at(node)
+        self.b.warn("one path of the function returns nothing: its result is undefined there, as in Triton")
+        outer, self.b.region = self.b.region, region
+        out = self.b.full(x.shape, ty.poison(x.dtype), x.dtype)
+        self.b.region = outer
+        return out
+
+    def if_by_lane(self, condition: Value, s: ast.If, rest: list[ast.stmt] | None) -> Return | None:
+        """An `if` on elements; `rest` follows in both of its sides where it may return."""
+        before, first = dict(self.env), len(self.b.region.ops)
+        sides = []
+        for body in (s.body, s.orelse):
+            self.env = dict(before)
+            ended = self.block([*body, *(rest or [])])
+            sides.append((self.env, ended))
+        self.guard(lanes.check_sides, s, self.b.region.ops[first:])
+        (then, a), (other, c) = sides
+        if rest is not None:
+            a, c = self._ended(a), self._ended(c)
+            return Return(
+                self.guard(lanes.chosen, s, self.b, condition, "the return value", a.value, c.value)
+            )
+        undefined = _undefined(then, other, self.source.loc(s).line)
+        names = [n for n in assigned([*s.body, *s.orelse]) if n in then and n not in undefined]
+        both = {n: self.guard(lanes.chosen, s, self.b, condition, repr(n), then[n], other[n]) for n in names}
+        self.env = {**before, **both, **undefined}
+        return None
+
     def ternary(self, node: ast.IfExp) -> Any:
-        condition = self.condition(node.test)
+        condition = self.condition(node.test, by_lane=self.b.by_lane)
         if not isinstance(condition, Value):
             return self.expr(node.body if condition else node.orelse)
+        if condition.shape:
+            first = len(self.b.region.ops)
+            a, c = self.expr(node.body), self.expr(node.orelse)
+            self.guard(lanes.check_sides, node, self.b.region.ops[first:])
+            return self.guard(lanes.chosen, node, self.b, condition, "the conditional expression", a, c)
         outer = self.b.region
         sides = []
         for e in (node.body, node.orelse):
@@ -186,11 +230,18 @@ class Control(Expressions):
             self.emit_if(condition, branches)
         return out
 
-    def condition(self, node: ast.expr) -> Any:
-        """A condition of control flow: a compile-time truth value or a boolean scalar of the program."""
+    def condition(self, node: ast.expr, by_lane: bool = False) -> Any:
+        """A condition of control flow: a compile-time truth value or a boolean scalar of the program.
+
+        A tile of one element is that element. by_lane: a tile of more is given as it is.
+        """
         c = unwrap(self.expr(node))
         if not isinstance(c, Value):
             return bool(c)
+        if c.shape and by_lane:
+            return self.guard(self.b.to_bool, node, c)
+        if c.shape and c.numel == 1 and not c.is_pointer:
+            return self.guard(rearrange.element, node, self.b, self.b.to_bool(c))
         if c.shape:
             raise self.error(
                 f"a condition must be one truth value per program, got {describe(c)}; use tl.where for elements",

@@ -159,8 +159,27 @@ def _made_up(size: int) -> int:
 
 
 def as_array(name: str, x: Any) -> np.ndarray | None:
-    """`x` itself if it is a numpy array, a view of a torch CPU tensor as one, None for anything else."""
-    return x if isinstance(x, np.ndarray) else _from_torch(name, x)
+    """`x` itself if it is a numpy array, a view of a torch CPU tensor as one, None for anything else.
+
+    What has a `base` and one of our types as its `dtype`, as a tensor under `triton.reinterpret`, is its base read as that.
+    """
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "base") and isinstance(getattr(x, "dtype", None), DType):
+        return _reinterpreted(name, as_array(name, x.base), x.dtype)
+    return _from_torch(name, x)
+
+
+def _reinterpreted(name: str, base: np.ndarray | None, dtype: DType) -> np.ndarray | None:
+    if base is None:
+        return None
+    if dtype not in ty.ALL:
+        raise UsageError(f"{name} is to be read as {dtype}, which no product here has; known are {_known()}")
+    if dtype.storage.itemsize != base.itemsize:
+        raise UsageError(
+            f"{name}: elements of {base.itemsize} bytes ({base.dtype}) cannot be read as {dtype}, which has {dtype.itemsize}"
+        )
+    return base.view(dtype.storage)
 
 
 def _from_torch(name: str, x: Any) -> np.ndarray | None:
@@ -179,7 +198,8 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
             import torch
 
             bits = x.view(torch.int16 if x.element_size() == 2 else torch.uint8)
-            return np.asarray(bits.numpy()).view(getattr(ml_dtypes, name_of_type))
+            found: np.ndarray = np.asarray(bits.numpy()).view(getattr(ml_dtypes, name_of_type))
+            return found
         return np.asarray(x.numpy())
     except (TypeError, RuntimeError, AttributeError) as e:  # sparse, quantised, a type that numpy lacks
         raise UsageError(f"{name}: a torch tensor of {x.dtype}, {x.layout} cannot be read: {e}") from None

@@ -32,15 +32,19 @@ class Source:
                 f"the source of {getattr(fn, '__name__', fn)!r} cannot be read: a kernel must be defined in a file "
                 "(or a notebook cell), not in exec() or at the interactive prompt"
             ) from None
-        tree, header = _first_statement(lines[above:])
+        file = inspect.getsourcefile(fn) or "<kernel>"
+        return Source.of_lines(file, above + 1, lines[above:], fn.__name__)
+
+    @staticmethod
+    def of_lines(file: str, first_line: int, lines: list[str], name: str) -> Source:
+        """The function that begins with the first of `lines`, which is line `first_line` of the file."""
+        tree, header = _first_statement(lines)
         if not isinstance(tree, ast.FunctionDef):
             raise CompileError(
-                f"{inspect.getsourcefile(fn)}:{above + 1}: {fn.__name__}: only plain functions can be kernels "
-                "(no lambda, no async)"
+                f"{file}:{first_line}: {name}: only plain functions can be kernels (no lambda, no async)"
             )
-        file = inspect.getsourcefile(fn) or "<kernel>"
-        shown = [r.rstrip("\r\n") for r in lines[above : above + (tree.end_lineno or 0) - header]]
-        return Source(file, above + 1, shown, above - header, tree)
+        shown = [r.rstrip("\r\n") for r in lines[: (tree.end_lineno or 0) - header]]
+        return Source(file, first_line, shown, first_line - 1 - header, tree)
 
     def loc(self, node: ast.AST, helper: str = "", caller: Loc | None = None) -> Loc:
         """Place of a node; of a helper's, with where it is called."""

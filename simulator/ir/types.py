@@ -89,4 +89,14 @@ class const:
     """Annotation of a pointer parameter that a kernel only reads: a store through it is an error."""
 
 
+@dataclass(frozen=True)
+class ConstexprType:
+    """Type of a compile-time value, one of its own for each: `x.type` of a constexpr."""
+
+    value: Any
+
+    def __repr__(self) -> str:
+        return f"constexpr_type[{self.value!r}]"
+
+
 AnyType = DType | PointerType

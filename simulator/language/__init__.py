@@ -12,6 +12,7 @@ from ..ir.building.blocks import DescriptorInKernel as _DescriptorInKernel
 from ..ir.building.registry import constexpr as _constexpr
 from ..ir.program import Value as _Value
 from ..ir.types import BlockType as _BlockType
+from ..ir.types import ConstexprType as _ConstexprType
 from ..ir.types import PointerType as _PointerType
 from ..ir.types import const as _const
 from ..precision.dtypes import bfloat16 as bfloat16
@@ -51,7 +52,13 @@ from .shapes import *
 # Triton's bound on the elements of a tile; here a tile is as large as its buffer.
 TRITON_MAX_TENSOR_NUMEL = 1048576
 tensor, tensor_descriptor = _Value, _DescriptorInKernel
-block_type, const, pointer_type, range = _BlockType, _const, _PointerType, _range
+block_type, const, constexpr_type, pointer_type, range = (
+    _BlockType,
+    _const,
+    _ConstexprType,
+    _PointerType,
+    _range,
+)
 tuple: _typing.Any = _builtins.tuple
 slice: _typing.Any = _builtins.slice
 

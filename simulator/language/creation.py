@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import in_triton
 from ..ir.building.promotion import KernelError, Operand
 from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
 from ..ir.types import PointerType
-from ..precision.dtypes import ALL, DType, from_name, int1, integer
+from ..precision.dtypes import ALL, EVERY, DType, from_name, int1, integer, types_of_kind
 
 __all__ = ["arange", "cast", "dtype", "full", "get_int_dtype", "to_tensor", "zeros", "zeros_like"]
 
@@ -19,7 +19,7 @@ class _ElementTypes(type):
     """`dtype("fp32")` gives the type of that name; `isinstance(x, dtype)` asks whether x is an element type."""
 
     def __call__(cls, name: str) -> DType:
-        found = from_name(name)
+        found = from_name(name) or EVERY.get(name)
         if found is None:
             raise KernelError(
                 f"there is no element type {name!r}; there are {', '.join(t.name for t in ALL)}"
@@ -34,6 +34,11 @@ class dtype(metaclass=_ElementTypes):
     """The element types: `tl.float32` and the others are instances; `tl.dtype("fp32")` looks one up."""
 
     __ascendtile_host__ = True
+    SINT_TYPES: ClassVar = types_of_kind("int")
+    UINT_TYPES: ClassVar = types_of_kind("bool", "uint")
+    FP_TYPES: ClassVar = types_of_kind("float")
+    STANDARD_FP_TYPES: ClassVar = [name for name in FP_TYPES if EVERY[name].is_standard_floating()]
+    OTHER_TYPES: ClassVar = types_of_kind("void")
 
 
 @builtin

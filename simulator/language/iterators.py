@@ -46,9 +46,13 @@ OF_PYTHON[range] = range_builtin
 
 
 @builtin
-def static_range(b: Builder, *bounds: int) -> StaticRange:
-    """A loop that is unrolled: its variable is a compile-time integer in each copy of the body."""
-    return StaticRange(*bounds)
+def static_range(b: Builder, arg1: int, arg2: int | None = None, step: int | None = None) -> StaticRange:
+    """A loop that is unrolled: its variable is a compile-time integer in each copy of the body.
+
+    arg1: the end; with arg2, which is the end then, the begin.
+    """
+    first, end = (0, arg1) if arg2 is None else (arg1, arg2)
+    return StaticRange(first, end, 1 if step is None else step)
 
 
 @builtin

@@ -145,15 +145,19 @@ def reduce(
     """
     parts, combine, known = _combination(b, "reduce", input, combine_fn)
     if known is not None:
-        return b.reduce(known, parts[0], axis, keep_dims)
+        return _like(input, (b.reduce(known, parts[0], axis, keep_dims),))
     rank = len(parts[0].shape)
     if axis is None:
         parts, at = tuple(b.reshape(v, (v.numel,)) for v in parts), 0
     else:
         at = axis_of(axis, rank)
     out = combining.combined(b, parts, at, combine)
-    done = tuple(_without_axis(b, v, at, rank if axis is None else 0, keep_dims) for v in out)
-    return done if isinstance(input, tuple | list) else done[0]
+    return _like(input, tuple(_without_axis(b, v, at, rank if axis is None else 0, keep_dims) for v in out))
+
+
+def _like(given: Any, results: tuple[Value, ...]) -> Any:
+    """A tuple where one was given, else the one result."""
+    return results if isinstance(given, tuple | list) else results[0]
 
 
 def _without_axis(b: Builder, v: Value, axis: int, all_axes: int, keep_dims: bool) -> Value:
@@ -223,9 +227,8 @@ def associative_scan(b: Builder, input: Any, axis: int, combine_fn: Any, reverse
     parts, combine, known = _combination(b, "associative_scan", input, combine_fn)
     at = axis_of(axis, len(parts[0].shape))
     if known is not None:
-        return rearrange.scan(b, known, parts[0], at, bool(reverse))
-    out = combining.running(b, parts, at, combine, bool(reverse))
-    return out if isinstance(input, tuple | list) else out[0]
+        return _like(input, (rearrange.scan(b, known, parts[0], at, bool(reverse)),))
+    return _like(input, combining.running(b, parts, at, combine, bool(reverse)))
 
 
 # -- sorting and counting --------------------------------------------------------------------------------------------

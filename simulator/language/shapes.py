@@ -162,15 +162,17 @@ def unsqueeze(b: Builder, x: Value, dim: int) -> Value:
 
 @builtin
 def map_elementwise(b: Builder, scalar_fn: Any, *args: Operand, pack: int = 1) -> Any:
-    """`scalar_fn`, a @jit function of as many values as there are `args` (broadcast together), on each element.
+    """`scalar_fn`, a @jit function written for one element, on each element of the `args` (broadcast together).
 
-    It is applied to whole tiles, so its body may use elementwise builtins only. pack: accepted if 1.
+    It is applied to whole tiles: its body may use elementwise builtins, and of an `if` on an element both sides are
+    computed. pack: how many neighbouring elements of each argument a call takes, those of the first argument first; it
+    returns as many for each result.
     """
-    if pack != 1:
+    if isinstance(pack, bool) or not isinstance(pack, int) or pack < 1:
         raise KernelError(
-            f"map_elementwise: pack must be 1 here, got {pack!r}; write the function for one element"
+            f"map_elementwise: pack must be a positive compile-time integer, got {describe(pack)}"
         )
-    return combining.mapped(b, scalar_fn, [b.to_value(x) for x in args])
+    return combining.mapped(b, scalar_fn, [b.to_value(x) for x in args], pack)
 
 
 @builtin(method=True)

@@ -6,6 +6,7 @@ runs: FP16 and BF16 values are held in float32 arrays, always on the grid of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,11 +27,25 @@ class DType:
     kind: str
     bits: int
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        """As source that imports Triton names it."""
+        return f"triton.language.{self.long_name}"
 
     def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
         return _made, (self.name,)
+
+    @property
+    def long_name(self) -> str:
+        """Its name in the language: float16 for "fp16"."""
+        return re.sub("^(b?)f(p?)(?=[0-9])", r"\1float", self.name)
+
+    @property
+    def short_name(self) -> str:
+        """Its name in the signature of a launch: i32, u8, i1; floats have no other."""
+        return self.name.replace("uint", "u").replace("int", "i") if self.is_int() else self.name
 
     @property
     def itemsize(self) -> int:
@@ -86,20 +101,27 @@ class DType:
 
     @property
     def fp_mantissa_width(self) -> int:
-        """Stored mantissa bits of a floating type (Triton counts those of float64 as 53)."""
+        """Stored mantissa bits of a floating type."""
         return _MANTISSA.get(self.name) or get_format(self.name).mantissa
+
+    @property
+    def exponent_bias(self) -> int:
+        """What a floating type's exponent is stored with: half of its range, but for the types that say another one."""
+        exponent = self.bits - 1 - self.fp_mantissa_width
+        return _BIAS.get(self.name) or 2 ** (exponent - 1) - 1
 
 
 def _made(name: str) -> DType:
     """The type of that name, for copies and pickles."""
-    return _EVERY[name]
+    return EVERY[name]
 
 
 def _is_named(name: str) -> Callable[[DType], bool]:
     return lambda self: self.name == name
 
 
-_MANTISSA = {"fp64": 53, "fp8e4nv": 3, "fp8e5": 2, "fp8e4b8": 3, "fp8e4b15": 3, "fp8e5b16": 2}
+_BIAS = {"fp8e4b8": 8, "fp8e4b15": 15, "fp8e5b16": 16}
+_MANTISSA = {"fp64": 52, "fp8e4nv": 3, "fp8e5": 2, "fp8e4b8": 3, "fp8e4b15": 3, "fp8e5b16": 2}
 _INTEGERS = ("int1", *(f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)))
 for _name in (*_INTEGERS, "fp16", "bf16", "fp32", *_MANTISSA):
     setattr(DType, f"is_{_name}", _is_named(_name))  # is_int64() and the like
@@ -128,20 +150,26 @@ void = DType("void", "void", 0)
 
 ALL = (int1, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64)
 
-_EVERY = {t.name: t for t in (*ALL, float8e4nv, float8e4b8, float8e4b15, float8e5, float8e5b16, void)}
-_STORAGE = {t.name: get_format(t.name).dtype for t in ALL} | {
+EVERY = {t.name: t for t in (*ALL, float8e4nv, float8e4b8, float8e4b15, float8e5, float8e5b16, void)}
+BY_SHORT_NAME = {t.short_name: t for t in EVERY.values()}
+_STORAGE: dict[str, np.dtype] = {t.name: get_format(t.name).dtype for t in ALL} | {
     "fp8e4nv": np.dtype(ml_dtypes.float8_e4m3fn),
     "fp8e4b8": np.dtype(ml_dtypes.float8_e4m3fnuz),
     "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
     "fp8e5b16": np.dtype(ml_dtypes.float8_e5m2fnuz),
 }
-_FROM_STORAGE = {storage: _EVERY[name] for name, storage in _STORAGE.items()}
+_FROM_STORAGE = {storage: EVERY[name] for name, storage in _STORAGE.items()}
 _BY_NAME = {name: t for t in ALL for f in [get_format(t.name)] for name in (t.name, f.name, *f.aliases)}
 
 
 def from_name(name: str) -> DType | None:
     """The element type of that name ("float16" and "fp16" are one), or None."""
     return _BY_NAME.get(name)
+
+
+def types_of_kind(*kinds: str) -> list[str]:
+    """Names of the types of these kinds, those of 8-bit floats first."""
+    return sorted((n for n, t in EVERY.items() if t.kind in kinds), key=lambda n: not n.startswith("fp8"))
 
 
 def is_floating(name: str) -> bool:

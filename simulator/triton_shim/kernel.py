@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import AscendtileError, CompileError, EmptyGridError
+from ..frontend.kernel_function import KernelFunction
 from ..ir.building.promotion import KernelError
+from ..ir.building.registry import constexpr
+from ..ir.source import Source
 from ..jit_function import JitFunction
 from .torch_npu.host_memory import refuse
 
@@ -62,6 +67,7 @@ class JITFunction(JitFunction, KernelInterface):
         self.signature = inspect.signature(fn)
         self.arg_names = [p.name for p in self.parameters]
         self.params = [self._param(i, p) for i, p in enumerate(self.parameters)]
+        self.pre_run_hooks: list[Callable[..., Any]] = []
 
     def _param(self, i: int, p: inspect.Parameter) -> KernelParam:
         kept = self.options.get("do_not_specialize") or ()
@@ -74,11 +80,32 @@ class JITFunction(JitFunction, KernelInterface):
         first = self.source.tree.lineno + self.source.shift - self.source.first_line
         return inspect.cleandoc("\n".join(["", *lines[first:]]))
 
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Compile `new_src`, from `def` on, from now on; parameters and names from outside stay those of the function.
+
+        Kernels that call this function and were compiled before keep what they have, as in Triton.
+        """
+        old = self.source
+        first = old.tree.lineno + old.shift
+        self.source = Source.of_lines(old.file, first, new_src.splitlines(keepends=True), self.name)
+        self._programs.clear()
+
+    @property
+    def cache_key(self) -> str:
+        """SHA-256 of the source, of the functions that it calls, and of the constants that it reads from outside."""
+        return hashlib.sha256("\n".join(_depends_on(self, {})).encode()).hexdigest()
+
+    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
+        """Call `hook` with the arguments of each launch before it."""
+        self.pre_run_hooks.append(hook)
+
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launch on `grid`; the result is the `Run`, None for a grid of no programs, which launches nothing as in Triton.
 
         warmup: only compile, check that the tiles fit, and time.
         """
+        for hook in self.pre_run_hooks:
+            hook(*args, **kwargs)
         try:
             refuse(self.name, {**dict(zip(self.arg_names, args, strict=False)), **kwargs})
             if warmup:
@@ -96,6 +123,26 @@ class JITFunction(JitFunction, KernelInterface):
 def rule_of(e: AscendtileError) -> KernelError | None:
     """The `__cause__` of an error in a kernel's source, as in Triton: what is said, without place and source line."""
     return KernelError(e.error_message) if isinstance(e, CompileError) else None
+
+
+def _depends_on(fn: KernelFunction, known: dict[int, Any]) -> list[str]:
+    """Texts that change when what the function does changes; `known` are the functions that are in already."""
+    known[id(fn)] = fn
+    out = [f"{fn.source.file}:{fn.source.first_line}", *fn.source.lines]
+    for node in ast.walk(fn.source.tree):
+        x = _outside(fn, node)
+        if isinstance(x, KernelFunction) and id(x) not in known:
+            out += _depends_on(x, known)
+        elif isinstance(x, constexpr):
+            out.append(f"{ast.unparse(node)} = {x!r}")
+    return out
+
+
+def _outside(fn: KernelFunction, node: ast.AST) -> Any:
+    """What a name, or an attribute of one, means outside of the function; None if it is none."""
+    if isinstance(node, ast.Attribute):
+        return getattr(_outside(fn, node.value), node.attr, None)
+    return (fn.lookup(node.id) or (None,))[0] if isinstance(node, ast.Name) else None
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:

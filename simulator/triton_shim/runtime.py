@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 from .. import errors
-from ..ir.building.registry import constexpr, unwrap
+from ..ir.building.registry import constexpr, unwrap_all
 from . import tuning
 from .kernel import KernelInterface
 
@@ -42,11 +41,21 @@ def constexpr_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
-def unwrap_if_constexpr(x: Any) -> Any:
-    """The Python value behind a constexpr, also inside of tuples and lists."""
-    if isinstance(x, tuple | list):
-        return type(x)(map(unwrap_if_constexpr, x))
-    return unwrap(x)
+def must_use_result(fn: Any, reason: Any = True) -> Any:
+    """`triton.must_use_result`, with or without a text: a kernel that calls the function for nothing is refused."""
+    if isinstance(fn, str):
+        return lambda f: must_use_result(f, fn)
+    fn.must_use_result = reason if isinstance(reason, str) else ""
+    return fn
+
+
+class NullAllocator:
+    """What `triton.set_allocator` begins with on a device: no room for workspace, which is not asked for here."""
+
+    def __call__(self, size: int, alignment: int, stream: int | None) -> Any:
+        raise errors.UsageError(
+            f"no allocator is set, and {size} bytes are asked for; see triton.set_allocator"
+        )
 
 
 def set_allocator(allocator: Any) -> None:
@@ -62,10 +71,9 @@ ERRORS = {
     "InterpreterError": errors.RunError,
     "MLIRCompilationError": errors.AscendtileError,  # what the vendor's compiler refuses: full buffers, operations
 }
-ALLOCATOR = {"set_allocator": set_allocator}
-CORE = {"_unwrap_if_constexpr": unwrap_if_constexpr, "constexpr": constexpr}
-KNOBS = {
-    "runtime": SimpleNamespace(interpret=False, jit_cache_hook=None, jit_post_compile_hook=None, debug=False),
-    "compilation": SimpleNamespace(always_compile=False, disable_line_info=False),
-    "autotuning": SimpleNamespace(print=False, cache=False),
+TOP = {**ERRORS, "must_use_result": must_use_result, "set_allocator": set_allocator}
+CORE = {
+    "_unwrap_if_constexpr": unwrap_all,
+    "constexpr": constexpr,
+    "must_use_result": must_use_result,
 }

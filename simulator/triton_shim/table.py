@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import cdiv
 from ..record.files import picked
-from . import driver, kernel, runtime, tbe, testing, tuning
+from . import driver, element_types, kernel, knobs, runtime, tbe, testing, tuning
 from .standin import StandIn
 
 VERSION = "3.5.0"  # of the surface that is modelled: what Triton-Ascend's main branch is built on
@@ -14,10 +14,12 @@ VERSION = "3.5.0"  # of the surface that is modelled: what Triton-Ascend's main 
 LANGUAGE = "ascendtile.simulator.language"
 MATHS = (f"{LANGUAGE}.extra.cann.libdevice", f"{LANGUAGE}.extra.libdevice", f"{LANGUAGE}.math")
 EXTENSION = (f"{LANGUAGE}.extra.cann.extension",)
+FOR_TESTS = "ascendtile.simulator.triton_shim.for_tests"
 BUFFER = (f"{LANGUAGE}.extension.buffer", f"{LANGUAGE}.extra.cann.buffer")
 
 # Module -> the modules of ours whose names it shows.
 BEHIND: dict[str, tuple[str, ...]] = {
+    "triton._internal_testing": (f"{FOR_TESTS}.internal_testing",),
     "triton.extension.buffer.language": BUFFER,
     "triton.language": (LANGUAGE, *EXTENSION),  # Triton-Ascend 3.2 has the extension's builtins here, too
     "triton.language.core": (LANGUAGE,),
@@ -25,19 +27,21 @@ BEHIND: dict[str, tuple[str, ...]] = {
     "triton.language.extra.cann.extension": EXTENSION,
     "triton.language.extra.cann.libdevice": (*MATHS, *EXTENSION),
     "triton.language.extra.cuda.libdevice": MATHS,
+    "triton.language.extra.kernels": (f"{LANGUAGE}.extra.kernels",),
     "triton.language.extra.libdevice": MATHS,
     "triton.language.math": (f"{LANGUAGE}.math", LANGUAGE, *MATHS),
     "triton.language.random": (f"{LANGUAGE}.random", LANGUAGE),
     "triton.language.standard": (LANGUAGE,),
+    "triton.tools.mxfp": (f"{FOR_TESTS}.mxfp",),
     "triton.tools.tensor_descriptor": ("ascendtile.simulator.triton_shim.tensor_descriptor",),
 }
 # Modules with the names of `own_names` alone, or with none.
 BARE = """
     tbe tbe.common tbe.common.platform triton triton._utils triton.backends triton.backends.ascend
     triton.backends.ascend.driver triton.backends.ascend.runtime triton.backends.ascend.testing triton.backends.compiler
-    triton.compiler triton.compiler.compiler triton.compiler.errors triton.errors triton.extension
-    triton.extension.buffer triton.knobs triton.language.extra triton.language.extra.ascend triton.language.extra.cann
-    triton.language.extra.cuda triton.runtime triton.runtime.autotuner triton.runtime.driver triton.runtime.errors
+    triton.compiler triton.compiler.compiler triton.compiler.errors triton.errors triton.extension triton.extension.buffer
+    triton.knobs triton.language.extra triton.language.extra.ascend triton.language.extra.cann triton.language.extra.cuda
+    triton.runtime triton.runtime._allocation triton.runtime.autotuner triton.runtime.driver triton.runtime.errors
     triton.runtime.jit triton.runtime.libentry triton.testing triton.tools triton.tools.get_ascend_devices
 """
 
@@ -52,6 +56,7 @@ def own_names() -> dict[str, dict[str, Any]]:
     """Module -> the names it has of its own."""
     jit = picked(kernel, "JITFunction KernelInterface KernelParam jit")
     jit["constexpr_function"] = runtime.constexpr_function
+    wrapped = picked(element_types, "TensorWrapper reinterpret")
     tuners = picked(tuning, "Autotuner Config Heuristics autotune heuristics")
     devices = driver.Driver()
     active = {"active": devices.active, "default": devices.default, "driver": devices}
@@ -59,21 +64,23 @@ def own_names() -> dict[str, dict[str, Any]]:
     target = {"GPUTarget": driver.GPUTarget}
     return {
         "tbe.common.platform": tbe.NAMES,
-        "triton": {"__version__": VERSION, **jit, **tuners, **numbers, **runtime.ERRORS, **runtime.ALLOCATOR},
+        "triton": {"__version__": VERSION, **jit, **tuners, **numbers, **wrapped, **runtime.TOP},
         "triton._utils": {"TRITON_MAX_TENSOR_NUMEL": 1 << 20},
         "triton.backends.ascend.testing": {"do_bench_npu": testing.do_bench_npu},
         "triton.backends.compiler": target,
         "triton.compiler": runtime.ERRORS,
         "triton.compiler.errors": runtime.ERRORS,
         "triton.errors": runtime.ERRORS,
-        "triton.knobs": runtime.KNOBS,
+        "triton.knobs": knobs.NAMES,
+        "triton.language": {"str_to_ty": element_types.str_to_ty},
         "triton.language.core": runtime.CORE,
         "triton.language.standard": numbers,
         "triton.runtime": {**jit, **tuners, **runtime.ERRORS},
         "triton.runtime.autotuner": {**tuners, **runtime.ERRORS},
         "triton.runtime.driver": {**active, "set_active": devices.set_active},
         "triton.runtime.errors": runtime.ERRORS,
-        "triton.runtime.jit": jit,
+        "triton.runtime._allocation": picked(runtime, "NullAllocator set_allocator"),
+        "triton.runtime.jit": {**jit, **element_types.JIT},
         "triton.runtime.libentry": {"libentry": runtime.libentry, "libtuner": runtime.libtuner},
         "triton.testing": testing.NAMES,
         "triton.tools.get_ascend_devices": {"is_compile_on_910_95": False},

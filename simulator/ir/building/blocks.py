@@ -13,7 +13,7 @@ from typing import Any
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
 from ..program import Value
-from ..types import PointerType
+from ..types import BlockType, PointerType
 from .aggregate import Aggregate
 from .builder import Builder
 from .promotion import KernelError, Operand, describe
@@ -90,8 +90,12 @@ class DescriptorInKernel(Block):
         return self.block
 
     @property
-    def block_type(self) -> Any:
+    def dtype(self) -> Any:
         return self.element
+
+    @property
+    def block_type(self) -> BlockType:
+        return BlockType(self.element, self.block)
 
 
 def wide(b: Builder, x: Any, what: str) -> Operand:

@@ -61,6 +61,7 @@ class Builder:
         self._loc = Loc("<kernel>", 0)
         self.scope: Any = None  # what is compiled now: a function, and
         self.node: Any = None  # a node of it whose place was not asked so far
+        self.by_lane = False  # whether a condition may be one of each element, see frontend/lanes.py
         self.core = ""  # of the scope that is being compiled: cube, vector, or none
         self.split_builtins: dict[str, Loc] = {}
         self._values = 0

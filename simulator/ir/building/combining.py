@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -86,14 +87,44 @@ def combiner(b: Builder, fn: Any, types: Sequence[AnyType]) -> Combine:
     return combine
 
 
-def mapped(b: Builder, fn: Any, values: Sequence[Value]) -> Any:
-    """A jit function on values that are broadcast together."""
+def mapped(b: Builder, fn: Any, values: Sequence[Value], pack: int) -> Any:
+    """A jit function on values that are broadcast together, `pack` neighbours of each at a time."""
     if not isinstance(fn, Kernel):
         raise KernelError(f"map_elementwise takes a @jit function, got {describe(fn)}")
     for k in range(1, len(values)):
         values = [b.same_shape(v, values[k])[0] for v in values]
     shape = values[0].shape if values else ()
-    return b.compile_helper(fn, [b.broadcast_to(v, shape) for v in values])
+    parts = [part for v in values for part in _neighbours(b, b.broadcast_to(v, shape), pack)]
+    outer, b.by_lane = b.by_lane, True
+    try:
+        out = b.compile_helper(fn, parts)
+    finally:
+        b.by_lane = outer
+    return out if pack == 1 else _rejoined(b, fn.name, out, pack, shape)
+
+
+def _neighbours(b: Builder, v: Value, pack: int) -> list[Value]:
+    """`pack` tiles with one axis: the first elements of each group of neighbours, the second ones, and so on."""
+    if pack == 1:
+        return [v]
+    if v.numel % pack:
+        raise KernelError(f"map_elementwise: pack {pack} does not divide the {v.numel} elements")
+    flat = b.reshape(v, (v.numel,))
+    return [cut(b, flat, 0, k, v.numel // pack, pack) for k in range(pack)]
+
+
+def _rejoined(b: Builder, name: str, out: Any, pack: int, shape: tuple[int, ...]) -> Any:
+    """The results of packed calls, `pack` for each tile, as tiles of the shape."""
+    made = out if isinstance(out, tuple) else (out,)
+    if len(made) % pack:
+        raise KernelError(
+            f"{name} must return {pack} values for each result with pack={pack}, got {len(made)}"
+        )
+    size = math.prod(shape) // pack
+    columns = [b.expand_dims(b.broadcast_to(x, (size,)), 1) for x in made]
+    groups = [columns[k : k + pack] for k in range(0, len(columns), pack)]
+    tiles = tuple(b.reshape(cat(b, group, 1), shape) for group in groups)
+    return tiles if len(tiles) > 1 else tiles[0]
 
 
 def _fitting(b: Builder, name: str, x: Any, wanted: AnyType, shape: tuple[int, ...]) -> Value:

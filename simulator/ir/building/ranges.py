@@ -16,6 +16,8 @@ class StaticRange:
         for x in bounds:
             if isinstance(x, bool) or not isinstance(x, int):
                 raise KernelError(f"static_range needs compile-time integers, got {describe(x)}; use range")
+        if bounds[2:] == (0,):
+            raise KernelError("the step of a static_range must not be zero")
         self.values = range(*bounds)
 
 

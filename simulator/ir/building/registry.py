@@ -193,3 +193,14 @@ for _name in ("lt", "le", "gt", "ge", "neg", "pos", "invert"):
 def unwrap(x: Any) -> Any:
     """The Python value behind a `constexpr`."""
     return x.value if isinstance(x, constexpr) else x
+
+
+def unwrap_all(x: Any) -> Any:
+    """The Python value behind a `constexpr`, also inside of tuples and lists."""
+    x = unwrap(x)
+    if not isinstance(x, tuple | list):
+        return x
+    parts = [unwrap_all(e) for e in x]
+    if all(new is old for new, old in zip(parts, x, strict=True)):
+        return x
+    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)

@@ -26,7 +26,7 @@ WHOLE_ROW = 16  # elements; of halves 32 bytes
 MOST = 64
 
 
-class Axis(NamedTuple):
+class TuningAxis(NamedTuple):
     """An axis of the data: its length, and the parameters that split it over programs and into tiles ("": none)."""
 
     length: int
@@ -62,7 +62,7 @@ def _key_of_axes(key: Any) -> dict[str, str]:
     return dict(key) if isinstance(key, Mapping) else dict(zip(AXES, key or (), strict=False))
 
 
-def _check_all_found(kernel: JITFunction, key: Any, axes: Sequence[Axis], missing: list[str]) -> None:
+def _check_all_found(kernel: JITFunction, key: Any, axes: Sequence[TuningAxis], missing: list[str]) -> None:
     lacking = sorted(set(missing) - {name for a in axes for name in (a.split, a.tile)})
     if lacking:
         names = ", ".join(_key_of_axes(key).values()) or "none"
@@ -78,7 +78,7 @@ def _check_all_found(kernel: JITFunction, key: Any, axes: Sequence[Axis], missin
 
 def _axes(
     kernel: JITFunction, key: Any, hints: Mapping[str, Any], lengths: dict[str, int], missing: list[str]
-) -> list[Axis]:
+) -> list[TuningAxis]:
     """Of each length that a missing parameter divides, by the hints or else by the source."""
     source = _Source(kernel.source.tree)
     named = _key_of_axes(key)
@@ -89,7 +89,7 @@ def _axes(
         into = split if name in source.of_programs else tile
         if length and length not in into:
             into[length] = name
-    found = (Axis(n, split.get(name, ""), tile.get(name, "")) for name, n in lengths.items())
+    found = (TuningAxis(n, split.get(name, ""), tile.get(name, "")) for name, n in lengths.items())
     return [a for a in found if a.split in missing or a.tile in missing]
 
 
@@ -160,7 +160,7 @@ def _last(node: ast.AST) -> str:
 # -- sizes -------------------------------------------------------------------------------------------------------------
 
 
-def _values(a: Axis, cores: int, programs: int, most: int) -> Iterator[dict[str, int]]:
+def _values(a: TuningAxis, cores: int, programs: int, most: int) -> Iterator[dict[str, int]]:
     """Sizes of the parameters of an axis. programs: of a grid that is no function, so that each has to take its share."""
     if not a.split:
         yield from ({a.tile: t} for t in _halves(min(a.length, most), 6))

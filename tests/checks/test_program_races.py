@@ -415,7 +415,7 @@ def test_a_fault_is_told_exactly_where_programs_touch_what_another_one_stores(
 @sim.jit
 def moved(x, table, n):
     p = tl.program_id(0)
-    tl.store(x + tl.load(table + n + p), tl.load(x + tl.load(table + p)) + 1.0)
+    tl.store(x + tl.load(table + n + p), tl.load(x + tl.load(table + p)) + 1.0 + p)
 
 
 @sim.jit

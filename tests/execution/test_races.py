@@ -21,7 +21,7 @@ def races(kernel: Any, grid: Any, *args: Any, time: bool = False, **kw: Any) -> 
 @sim.jit
 def stretch(out, step, n, B: tl.constexpr):
     i = tl.program_id(0) * step + tl.arange(0, B)
-    tl.store(out + i, i, mask=i < n)
+    tl.store(out + i, tl.program_id(0), mask=i < n)
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(0, 60))

@@ -71,11 +71,7 @@ def made_alike(program: Program) -> frozenset[int]:
 
 def core_uses(program: Program) -> CoreUses:
     """Of a program, found once."""
-    known = program.for_checks
-    if "cores" not in known:
-        known["cores"] = CoreUses(program)
-    uses: CoreUses = known["cores"]
-    return uses
+    return program.once(CoreUses)
 
 
 def by_hand(program: Program) -> bool:

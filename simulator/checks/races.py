@@ -256,11 +256,7 @@ class Shared:
 
 def shared_by_programs(program: Program) -> Shared:
     """Of a program, found once."""
-    known = program.for_checks
-    if "programs" not in known:
-        known["programs"] = Shared(program)
-    shared: Shared = known["programs"]
-    return shared
+    return program.once(Shared)
 
 
 class _Notes:

@@ -48,13 +48,15 @@ What stands in a scope has the attr core: cube or vector (see cores.py).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..messages import Message
 from ..precision.dtypes import DType
 from .types import AnyType, PointerType
+
+Found = TypeVar("Found")
 
 
 class Loc(NamedTuple):
@@ -183,7 +185,7 @@ class Program:
     deciding: dict[int, frozenset[int]] | None = field(
         default=None, init=False, repr=False, compare=False
     )  # once it was asked for
-    for_checks: dict[str, Any] = field(
+    for_checks: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # what they have asked for
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
@@ -204,6 +206,13 @@ class Program:
         for name, loc in made:
             out.setdefault(name, loc)
         return out
+
+    def once(self, find: Callable[[Program], Found]) -> Found:
+        """What a check finds in the program, found when it is first asked for."""
+        if find not in self.for_checks:
+            self.for_checks[find] = find(self)
+        found: Found = self.for_checks[find]
+        return found
 
     def walk(self) -> Iterator[Op]:
         """Every operation, outer before inner, in program order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 
-
-def faults(launch: Callable[[], Any]) -> list[Any]:
-    with sim.device(time=False):
-        return [w for w in launch().warnings if w.kind == "fault"]
+from .pairs import faults
 
 
 def zeros(n: int) -> np.ndarray:

@@ -246,7 +246,5 @@ def lock_order(program: Program, programs: int, waits: Callable[[], frozenset[in
     """The check, for a launch that may need it. waits: as of `LockOrder`."""
     if not 1 < programs <= MOST_PROGRAMS:
         return []
-    known = program.for_checks
-    if "locks" not in known:
-        known["locks"] = locks_of(program)
-    return [LockOrder(programs, known["locks"], waits())] if known["locks"] else []
+    locks = program.once(locks_of)
+    return [LockOrder(programs, locks, waits())] if locks else []

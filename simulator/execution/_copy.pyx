@@ -1,7 +1,7 @@
 """Copies between global memory and tiles: boxes of strided rows, decoded and encoded on the way.
 
-Memory is a window of bytes; a tile is (programs, d0, ..., d7), contiguous. Rows are the last axis. The callers
-validate shapes and allocate; here is the loop.
+Memory is a window of bytes; a tile is (programs, d0, ..., d7), contiguous. Rows are the last axis. The
+callers validate shapes and allocate; here is the loop.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t

@@ -18,6 +18,7 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.transfers import LINE_BYTES, REQUEST_BYTES
 from ..bounds.vector import LINE, last_part
+from .distinct import each_once
 from .strips import Strips
 
 BLOCK = 32  # bytes to which bursts are rounded up
@@ -209,10 +210,12 @@ def sharing(
     down, across: tiles along M and N; split: parts of the sum; cut: whether the last tile along M, and along N, is smaller.
     The average is over all tiles, over all rounds, or over the tiles that are not cut, whichever is least.
     """
-    points = np.stack(np.broadcast_arrays(down, across, group, split, cores, *cut), axis=1)
-    different, place = np.unique(points, axis=0, return_inverse=True)
-    found = np.array([_sharing(*map(int, row)) for row in different]).reshape(-1, 2)[place.ravel()]
-    return found[:, 0], found[:, 1]
+    return _both(*each_once(_sharing, down, across, group, split, cores, *cut))
+
+
+def _both(found: list[tuple[float, float]], place: np.ndarray) -> tuple[Array, Array]:
+    of_each = np.array(found).reshape(-1, 2)[place]
+    return of_each[:, 0], of_each[:, 1]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -241,12 +244,8 @@ def strip_sharing(cut: Strips, split: Array, cores: Array, last: tuple[Array, Ar
 
     last: whether the last tile along a strip, and the last line, is smaller.
     """
-    points = np.stack(
-        np.broadcast_arrays(cut.lines, cut.along, cut.stretches, cut.wide, split, cores, *last), axis=1
-    )
-    different, place = np.unique(points, axis=0, return_inverse=True)
-    found = np.array([_strip_sharing(*map(int, row)) for row in different]).reshape(-1, 2)[place.ravel()]
-    return found[:, 0], found[:, 1]
+    how = (cut.lines, cut.along, cut.stretches, cut.wide, split, cores)
+    return _both(*each_once(_strip_sharing, *how, *last))
 
 
 @lru_cache(maxsize=1 << 14)

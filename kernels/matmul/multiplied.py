@@ -15,6 +15,7 @@ from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import wire
 from ...simulator.timing.placement.layouts import align
 from ..operator.tensors import Columns
+from .distinct import each_once
 from .loads import Tiles
 
 Array = Any
@@ -111,14 +112,14 @@ def _parts_of(
 ) -> dict[str, np.ndarray]:
     """Figures of `Parts` for every point, each different block computed once. there: what is there of it."""
     names = ("block_m", "block_n", "block_k")
-    blocks = np.stack([points[n] for n in names], axis=1)
-    none = np.zeros(len(blocks), np.int64)
-    bases = [points.get(n, none) for n in ("base_m", "base_n", "base_k")]
-    blocks = np.column_stack([blocks, *np.broadcast_arrays(*there, none)[:3], *bases])
-    different, place = np.unique(blocks, axis=0, return_inverse=True)
-    rows = ([int(x) for x in row] for row in different)
-    found = [_parts(product, operand, (m, n, k), (i, j, q), *base) for m, n, k, i, j, q, *base in rows]
-    out = {f: np.array([getattr(p, f) for p in found])[place.ravel()] for f in Parts.__dataclass_fields__}
+    bases = [points.get(n, 0) for n in ("base_m", "base_n", "base_k")]
+    found, place = each_once(
+        lambda m, n, k, i, j, q, *base: _parts(product, operand, (m, n, k), (i, j, q), *base),
+        *(points[n] for n in names),
+        *there,
+        *bases,
+    )
+    out = {f: np.array([getattr(p, f) for p in found])[place] for f in Parts.__dataclass_fields__}
     out["rest"] = out["mte1"] - out["first_a"] - out["first_b"]
     return out
 

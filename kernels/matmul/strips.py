@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import simulator as sim
 from ...simulator import language as tl
+from .distinct import each_once
 
 MOST_PIECES = 16  # of what stays: each is an instruction of the kernel
 MOST_STRIPS = 1 << 14  # of a product whose rounds are looked at one by one
@@ -122,10 +123,8 @@ def tiles_of_longest(cut: Strips, parts: Array, cores: Array, last: tuple[Array,
 
     last: whether the last tile along a strip, and the last line, is smaller.
     """
-    points = np.stack(np.broadcast_arrays(*cut[:4], parts, cores, *last), axis=1)
-    different, place = np.unique(points, axis=0, return_inverse=True)
-    found = np.array([_tiles_of_longest(*map(int, row)) for row in different])[place.ravel()]
-    return np.moveaxis(found, 0, -1)
+    found, place = each_once(_tiles_of_longest, *cut[:4], parts, cores, *last)
+    return np.moveaxis(np.array(found)[place], 0, -1)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...simulator.record.run import Buffer, Launch, LiveValue, Roof
 from . import texts
-from .timelines import told_until
+from .timelines import core_text, told_until
 
 # Unit -> the paths to memory that feed it, from the farthest; HBM and L2 are shared.
 LEVELS = {
@@ -83,7 +83,7 @@ def over_time(launch: Launch, buffer: Buffer) -> tuple[list[tuple[float, int]], 
     """
     if buffer.held:
         points = [(0.0, 0), *occupancy(buffer)]
-        return points, f"cycle of core {told_core(launch)}{_cut_text(launch, points[-1][0])}"
+        return points, f"cycle, {core_text(launch, told_core(launch))}{_cut_text(launch, points[-1][0])}"
     stairs = [(float(k), size) for k, (_, size) in enumerate(buffer.steps)]
     return _merged(stairs), "step of the program"
 
@@ -93,7 +93,7 @@ def _cut_text(launch: Launch, last: float) -> str:
     whole = launch.timeline is None or told_until(launch.timeline) is None
     if whole or last >= 0.99 * launch.cycles:
         return ""
-    return f", told for the first {texts.count(last)} of {texts.count(launch.cycles)}"
+    return f" (recorded to cycle {texts.count(last)} of {texts.count(launch.cycles)})"
 
 
 def occupancy(buffer: Buffer) -> list[tuple[float, int]]:
@@ -184,7 +184,7 @@ def told_core(launch: Launch) -> int:
     t = launch.timeline
     if t is None or not len(t.core):
         return 0
-    cores, counts = np.unique(t.core, return_counts=True)
+    cores, counts = np.unique(t.core, return_counts=True)  # as `timing/results/occupancy.py` chooses
     return int(cores[counts.argmax()])
 
 

@@ -14,7 +14,7 @@ from ...simulator.precision.places import ErrorPlaces
 from ...simulator.record.run import Launch, Run
 from ..facts import texts
 from ..facts.charts import named, populated, power, spread
-from ..facts.timelines import NOTHING, told_part, told_text
+from ..facts.timelines import NOTHING, slowest_core, told_part, told_text
 from ..facts.warned import TITLES, by_kind
 from . import run_summary
 from .launch_charts import buffers, rooflines
@@ -154,7 +154,7 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
     cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
     shown = sum(x["count"] for x in data[name]["lanes"])
     records = texts.RECORDS[:1].upper() + texts.RECORDS[1:]
-    told = {"shown": shown, "cut": told_text(launch), "records": records}
+    told = {"shown": shown, "cut": told_text(launch), "records": records, "slowest": slowest_core(launch)}
     return render("timeline.html", name=name, launch=launch, cores=cores, **told)
 
 

@@ -9,18 +9,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
-from ...simulator.record.run import Run
+from ...simulator.record.run import Launch, Run
 from ..facts import texts
 from ..facts.charts import spread
 from ..facts.launch_figures import UnitRoofline, over_time, peak_text, units
-from ..facts.timelines import NOTHING, sort_lanes, told_part, told_until
+from ..facts.timelines import NOTHING, Lanes, core_text, sort_lanes, told_part, told_until
 from .style import COLOURS, MARKS, PIPES, beneath, new_figure, plain_figures, styled
 
 MOST = 6000  # instructions of a lane; neighbours are drawn as one beyond
 
 
 def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float | None = None) -> Figure:
-    """Instructions of a core (the first of the timeline) that take a pipe between two cycles."""
+    """Instructions of a core (the slowest that the timeline has) that take a pipe between two cycles."""
     with_time = [x for x in run.launches if x.timeline is not None and len(x.timeline.start)]
     if not with_time:
         raise UsageError("this run keeps no timeline (device option timeline=20000)")
@@ -30,7 +30,7 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
     if not len(t.start):
         raise UsageError(f"the timeline of {texts.clean(launch.kernel, 60)} is too short to draw: {NOTHING}")
     lanes = sort_lanes(t)
-    chosen = lanes.keys[0][0] if core is None else core
+    chosen = _slowest(launch, lanes) if core is None else core
     mine = [k for k, key in enumerate(lanes.keys) if key[0] == chosen]
     if not mine:
         cores = sorted({c for c, _ in lanes.keys})
@@ -48,12 +48,19 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
         whole = lanes.span * lanes.cycles_per_tick
         end = whole if last is None else min(last, whole)
         axes.set(xlim=(first, end), ylim=(len(mine) - 0.4, -0.6), xlabel="cycle")
-        until = told_until(t)
-        first_ones = f", the first {texts.count(until or 0)} of {texts.count(launch.cycles)} cycles"
-        part = "" if until is None else first_ones
-        axes.set_title(f"{texts.clean(launch.kernel, 40)}, core {chosen}{part}")
+        until = told_until(t) or launch.cycles
+        first_ones = f", the first {texts.count(until)} of {texts.count(launch.cycles)} cycles"
+        part = first_ones if until < launch.cycles else ""
+        axes.set_title(f"{texts.clean(launch.kernel, 40)}, {core_text(launch, chosen)}{part}")
         axes.grid(axis="y", visible=False)
     return figure
+
+
+def _slowest(launch: Launch, lanes: Lanes) -> int:
+    """Of the cores with lanes."""
+    cores = dict.fromkeys(core for core, _ in lanes.keys)
+    cycles = launch.core_cycles
+    return max(cores, key=lambda c: cycles[c] if c < len(cycles) else 0.0)
 
 
 def _joined(start: np.ndarray, end: np.ndarray) -> list[tuple[float, float]]:

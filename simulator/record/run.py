@@ -157,7 +157,10 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The first instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
+    """Instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
+
+    All of them, or those of some cores from start to end, the slowest, the first and the last before others; where the slowest
+    core alone has too many, its first ones. Records of earlier versions have the first ones of all cores.
 
     pipe indexes `pipes`, line indexes `Launch.lines`, name indexes `names` (the operation, or the path of a transfer).
     start, end: cycles between which the pipe is taken; done: when the result can be used. bytes: of a transfer, else 0.
@@ -176,8 +179,8 @@ class Timeline:
     it is what the scalar unit had waited for last. bandwidth: cycles at the end of a transfer (part of start to end) that
     sharing bandwidth with others added.
 
-    complete: whether these are all instructions of the launch. until: every instruction that starts before that cycle is
-    here. The arrays from gap on are None in records that an earlier version wrote.
+    complete: whether these are all instructions of the launch. until: every instruction of a core in `core` that starts
+    before that cycle is here. The arrays from gap on are None in records that an earlier version wrote.
     """
 
     pipes: tuple[str, ...]

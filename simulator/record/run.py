@@ -159,7 +159,7 @@ class Buffer:
 class Timeline:
     """Instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
 
-    All of them, or those of some cores from start to end, the slowest, the first and the last before others; where the slowest
+    All of them, or those of some cores from start to end: the slowest, the first, the last, then others; where the slowest
     core alone has too many, its first ones. Records of earlier versions have the first ones of all cores.
 
     pipe indexes `pipes`, line indexes `Launch.lines`, name indexes `names` (the operation, or the path of a transfer).

@@ -31,8 +31,8 @@ from ..record.run import Buffer, Launch, Pipe
 from .code_size import further_code_us
 from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
-from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine._code import Code
+from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
 from .engine.machine import Wiring, cold_code_us, launch_overhead_us, wire, with_l2_rate, with_memory_rate
 from .fitting import require_places

@@ -163,9 +163,10 @@ def run(
 ):
     """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
 
-    No array may be empty. `counters` becomes instructions run, late starts, rows of the timeline in use; the length
-    of `timeline` less one is the limit. told: by core, whether its records go into the timeline; `timeline_until` becomes the
-    least start of one of theirs that is not in it. by_line: fill `line_exposed`. buffers: whether records wait for them.
+    No array may be empty. `counters` becomes instructions run, late starts, rows of the timeline in use; the
+    length of `timeline` less one is the limit. told: by core, whether its records go into the timeline;
+    `timeline_until` becomes the least start of one of theirs that is not in it. by_line: fill `line_exposed`.
+    buffers: whether records wait for them.
     """
     cdef int n_cores = <int>queue_times.shape[0], n_pipes = <int>pipes.shape[0], c, p
     cdef World world

@@ -87,7 +87,8 @@ class EngineResult(NamedTuple):
         late_starts: transfers that were found after the clock had passed their start; 0 unless the engine is
             wrong.
         programs: rows (start, end, core), by launch number.
-        timeline: rows of the cores that were asked for, in the order in which they were computed: start, end (when the pipe is free) and done;
+        timeline: rows of the cores that were asked for, in the order in which they were computed: start, end (when
+            the pipe is free) and done;
             gap: cycles for which the pipe had been free since the record before (since the program's start,
             if there is none); reason of the gap, a number in REASONS, and waited: the record of the same
             program that it waited for, -1 if none (issue: what the scalar stage had waited for last; for one

@@ -79,7 +79,8 @@ def whole_cores(result: EngineResult, limit: int) -> list[int]:
     """Cores whose records the timeline has from start to end, as many as `limit` records allow: the slowest, the first, the
     last, then the slowest of the others. The slowest alone where it has more records than that."""
     slowest = [int(c) for c in np.argsort(-result.core_cycles, kind="stable") if result.core_records[c]]
-    kept, left = [], limit
+    kept: list[int] = []
+    left = limit
     for core in dict.fromkeys([slowest[0], min(slowest), max(slowest), *slowest]):
         if not kept or result.core_records[core] <= left:
             kept.append(core)

@@ -128,11 +128,11 @@ def why_text(value: LiveValue) -> str:
     return f"{texts.clean(value.why, 20)}, {value.copies} x"
 
 
-def made_at(value: LiveValue, width: int | None = None) -> str:
+def made_at(value: LiveValue) -> str:
     """The line that a buffer is for; empty where none is known."""
     if not value.line:
         return ""
-    return texts.place(value.file, value.line, width) if value.file else f"line {value.line}"
+    return texts.place(value.file, value.line) if value.file else f"line {value.line}"
 
 
 def bits_text(buffer: Buffer) -> str:

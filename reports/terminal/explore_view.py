@@ -10,7 +10,7 @@ from rich.text import Text
 from ...tiling.results.exploration import Exploration, Found
 from ..facts import texts
 from ..facts.texts import clean
-from .sections import fact, folding
+from .tables import fact, folding
 
 SHOWN = 5
 MOST_REASONS = 8

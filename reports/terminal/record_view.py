@@ -21,7 +21,7 @@ from ...simulator.record.run import Run
 from ...simulator.spread import Spread
 from ..facts.texts import count, figure
 from . import sections
-from .sections import add_row, make_table
+from .tables import add_row, make_table
 
 SHOWN = 5  # tilings of an exploration
 

@@ -16,7 +16,7 @@ from ...kernels.validation.accuracy.summaries import FITTED, NOT_FITTED
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ..facts.texts import clean
-from .sections import folding
+from .tables import folding
 
 LEGEND = (
     "interval: what nine of ten measured times should lie between; error: (predicted - measured) / measured; bound: "

@@ -241,8 +241,9 @@ def test_a_narrow_terminal_wraps_lines_and_cuts_no_digit(monkeypatch):
         (texts.clean("a\nb\tc\u202e\ud800"), "a b c\\u202e\\ud800"),
         (texts.clean("漢" * 10, 9), "漢漢漢 .."),
         (texts.place("/a/b.py", 7), "b.py:7"),
-        (texts.place("/a/a_long_name.py", 1234, 12), "a_lon..:1234"),
-        (texts.place("/a/b.py", 2**62, 10), "..:46116.."),
+        (texts.cut("a_long_name.py:1234", 12), "a_lon..:1234"),
+        (texts.cut(f"b.py:{2**62}", 10), "..:46116.."),
+        (texts.cut("a sentence: with words", 12), "a sentence.."),
     ],
 )
 def test_words(shown, text):

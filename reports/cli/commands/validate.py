@@ -95,7 +95,7 @@ def _show(found: object, as_json: bool) -> None:
 
     assert isinstance(found, Validation)
     if not as_json:
-        show(view.page(found), wide=True)
+        show(view.page(found))
         return
     for text in view.remarks(found):
         note(text)

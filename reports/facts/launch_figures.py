@@ -44,6 +44,11 @@ class UnitRoofline:
         """Part of the time that the operations would take at the peaks of their types alone."""
         return self.gops / max(self.peaks.values(), default=math.inf)
 
+    @property
+    def rate_name(self) -> str:
+        """What 10^12 operations per s are called."""
+        return "TOP/s" if self.peaks and all("int" in kind for kind in self.peaks) else "TFLOP/s"
+
 
 def units(launch: Launch) -> tuple[UnitRoofline, ...]:
     """The units that the launch computes on."""
@@ -71,6 +76,7 @@ def _sane(x: float) -> bool:
     return math.isfinite(x) and x > 0
 
 
+TERA = 1e-3  # of figures that are in G operations per s
 MOST_POINTS = 4000  # what a page can show
 MOST_CHANGES = 3  # of a buffer, in a sentence
 
@@ -90,8 +96,8 @@ def over_time(launch: Launch, buffer: Buffer) -> tuple[list[tuple[float, int]], 
 
 def _cut_text(launch: Launch, last: float) -> str:
     """Where the stairs end before the launch does."""
-    whole = launch.timeline is None or told_until(launch.timeline) is None
-    if whole or last >= 0.99 * launch.cycles:
+    until = None if launch.timeline is None else told_until(launch.timeline)
+    if until is None or until >= launch.cycles or last >= 0.99 * launch.cycles:
         return ""
     return f" (recorded to cycle {texts.count(last)} of {texts.count(launch.cycles)})"
 
@@ -102,11 +108,11 @@ def occupancy(buffer: Buffer) -> list[tuple[float, int]]:
 
 
 def peak_text(buffer: Buffer) -> str:
-    """What has to fit, and what is taken where there is more room than that."""
+    """What has to fit, and what is allocated where there is more room than that."""
     peak = f"{texts.kib(buffer.peak_bytes)} of {texts.kib(buffer.capacity_bytes)} KiB at the peak"
     if buffer.placed_bytes <= buffer.peak_bytes:
         return peak
-    return f"{peak}, spread over {texts.kib(buffer.placed_bytes)} as there is room"
+    return f"{peak} ({texts.kib(buffer.placed_bytes)} allocated)"
 
 
 def alive_at_peak(buffer: Buffer) -> list[tuple[int, LiveValue]]:

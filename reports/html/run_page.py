@@ -121,8 +121,9 @@ def run_page(run: Run) -> Page:
 
 
 ROOFLINE_LEAD = (
-    "Dashed is where this run stands; a marker on a slope means that this way of memory is used in full, one at the "
-    "dashed peak that the unit is. Operations are those that the unit carries out: what pads a tile counts like the rest."
+    "The dashed line is what this run reaches. Each marker belongs to the sloped line of its colour: where it lies on that "
+    "line, that path to memory is used in full; where the dashed line is at the peak, the unit is. Operations are those "
+    "that the unit carries out: what pads a tile counts like the rest."
 )
 BUFFERS_LEAD = (
     "The stairs are what holds a value while one core works. The peak is higher where several copies of a tile, or values "

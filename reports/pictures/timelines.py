@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Launch, Run
 from ..facts import texts
 from ..facts.charts import spread
-from ..facts.launch_figures import UnitRoofline, over_time, peak_text, units
+from ..facts.launch_figures import TERA, UnitRoofline, over_time, peak_text, units
 from ..facts.timelines import NOTHING, Lanes, core_text, sort_lanes, told_part, told_until
 from .style import COLOURS, MARKS, PIPES, beneath, new_figure, plain_figures, styled
 
@@ -96,9 +97,6 @@ def occupancy(run: Run) -> Figure:
     return figure
 
 
-GIGA = 1e9  # figures are in G operations per s
-
-
 def roofline(run: Run) -> Figure:
     """A panel for each unit that computes: peaks, slopes of the paths to memory, and where the run stands under each."""
     if not run.launches:
@@ -123,16 +121,21 @@ def _panel(axes: Axes, u: UnitRoofline) -> None:
     for kind, peak in u.peaks.items():
         axes.axhline(peak, color="#3a4149", linewidth=1.2)
         axes.annotate(f"peak {kind}", (xs[1], peak), ha="right", va="bottom", fontsize=8.5, color="#3a4149")
-    for k, v in enumerate(u.levels):
-        ridge = min(top / v.gb_per_s, xs[1])
-        axes.plot([xs[0], ridge], [xs[0] * v.gb_per_s, ridge * v.gb_per_s], color=COLOURS[k], linewidth=1.6)
-        label = f"{v.name}: {texts.percent(v.used)} used"
-        shape: Any = {"color": COLOURS[k], "markersize": 8, "markeredgecolor": "white", "zorder": 3}
-        axes.plot([v.intensity], [u.gops], MARKS[k], label=label, **shape)
+    entries = [_level(axes, u, k, xs) for k in range(len(u.levels))]
     axes.axhline(u.gops, color="#5b636d", linewidth=0.9, linestyle=(0, (4, 3)))
     low = min(u.gops, *(v.gb_per_s * xs[0] * 3 for v in u.levels)) if u.levels else u.gops
     axes.set(xscale="log", yscale="log", xlim=xs, ylim=(low / 2, top * 1.8))
-    axes.set(xlabel="operations per byte (padding of tiles included)", ylabel="operations per s")
+    axes.set(xlabel="operations per byte (padding of tiles included)", ylabel=u.rate_name)
     plain_figures(axes.xaxis)
-    plain_figures(axes.yaxis, GIGA)
-    beneath(axes, 2)
+    plain_figures(axes.yaxis, TERA)
+    beneath(axes, 2, handles=entries, title="Markers: this run. Each belongs to the line of its colour.")
+
+
+def _level(axes: Axes, u: UnitRoofline, k: int, xs: tuple[float, float]) -> Line2D:
+    """The line of a path to memory up to the peak, and where the run stands; gives what the legend shows of both."""
+    v, top = u.levels[k], max(u.peaks.values(), default=u.gops)
+    end = min(top / v.gb_per_s, xs[1])
+    shape: Any = {"color": COLOURS[k], "markersize": 8, "markeredgecolor": "white", "marker": MARKS[k]}
+    axes.plot([xs[0], end], [xs[0] * v.gb_per_s, end * v.gb_per_s], color=COLOURS[k], linewidth=1.6)
+    axes.plot([v.intensity], [u.gops], linestyle="none", zorder=3, **shape)
+    return Line2D([], [], label=f"{v.name}: {texts.percent(v.used)} used", **shape)

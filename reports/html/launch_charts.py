@@ -18,6 +18,7 @@ from ..facts.launch_figures import (
     made_at,
     over_time,
     peak_text,
+    shape_text,
     units,
     why_text,
 )
@@ -79,6 +80,7 @@ def buffers(launch: Launch) -> Markup:
         "bits": bits_text,
         "allocated": allocated_text,
         "why": why_text,
+        "shape": shape_text,
         "made_at": made_at,
         "holes": holes_bytes,
         "freed": freed_text,

@@ -21,9 +21,9 @@ def compact(run: Run, record: str) -> RenderableType:
     ub = run.buffers.get("UB")
     rows = [
         sections.title_line(run),
-        tables.fact("time", f"{texts.micros(run.time_us)} us, {texts.count(run.cycles)} cycles"),
-        tables.fact("bound", sections.bound_text(bound) if bound else "none"),
-        tables.fact("pipes", shares or "none used"),
+        tables.fact("time", facts.time_text(run)),
+        tables.fact("bound", facts.allowed(bound) if bound else "none"),
+        tables.fact("pipes", f"{shares}  of the cycles" if shares else "none used"),
         tables.fact("UB", ub_text(ub.peak_bytes, ub.capacity_bytes) if ub else "not used"),
         *sections.errors(run),
         *sections.lines(run),
@@ -44,7 +44,7 @@ def summary(runs: Sequence[Run]) -> RenderableType:
     )
     for run in runs:
         tables.add_row(table, *_cells(run))
-    legend = "bound: what binds, and how near it is; bits: effective bits of the worst output"
+    legend = "us: with the launch; bound: what binds, as a share of the us; bits: effective bits of the worst output"
     return Group(Text("summary", style="bold"), table, Text(legend, style="dim"))
 
 

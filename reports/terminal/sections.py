@@ -28,6 +28,7 @@ from ..facts.launch_figures import (
     freed_text,
     holes_bytes,
     made_at,
+    shape_text,
     why_text,
 )
 from ..facts.repeat_command import options_text
@@ -88,14 +89,12 @@ def time(run: Run) -> Block:
         return [fact("time", "none: no kernel runs" if idle else "not asked for: this run has values only")]
     mhz = facts.product_figure(run, "clock.aicore_mhz")
     clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
-    overhead = sum(x.overhead_us for x in run.launches)
-    spent = f"{texts.micros(run.time_us)} us: {texts.count(run.cycles)} cycles{clock}"
-    rows: Block = [fact("time", f"{spent} + {texts.micros(overhead)} us launch overhead", style="bold")]
+    rows: Block = [fact("time", facts.time_text(run, clock), style="bold")]
     between = interval_text(run)
     rows += [fact("board", between)] if between else []
     bound = facts.binding(run)
     if bound is not None:
-        rows.append(fact("bound", bound_text(bound)))
+        rows.append(fact("bound", facts.allowed(bound)))
     found = l2_text(run)
     l2 = [fact("l2", found)] if found else []
     return [*rows, *l2, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
@@ -108,10 +107,10 @@ def _held_by(run: Run) -> Block:
     if not run.lifted:
         return []
     if not named:
-        return [fact("held by", "nothing that lifting one limit alone would help")]
+        return [fact("limiter", "none: without any one of the limits alone it takes as long")]
     (first, most), *rest = named
     text = f"{first}: {most} less time without it"
-    return [fact("held by", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
+    return [fact("limiter", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
 
 
 def _try(run: Run) -> Block:
@@ -130,11 +129,6 @@ def _trust(run: Run) -> Block:
     told = {g: x for g, x in shares.items() if x >= SMALLEST_SHARE and g in texts.GRADES}
     named = [f"{texts.percent(x)} {texts.GRADES[g]}" for g, x in told.items()]
     return [fact("figures", ", ".join(named))] if named else []
-
-
-def bound_text(bound: facts.Bound) -> str:
-    """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
-    return f"{facts.allowed(bound)}; the run reaches {texts.percent(bound.fraction)} of it"
 
 
 def _work(run: Run) -> str:
@@ -162,7 +156,7 @@ def bounds(run: Run) -> Block:
     ordered = sorted(run.bounds.items(), key=lambda item: -item[1])
     if not ordered:
         return []
-    table = make_table(("lower bounds", 35), (">us", 9), (">of run", 8), ("", 20))
+    table = make_table(("lower bounds", 35), (">us", 9), (">of time", 8), ("", 20))
     for name, us in ordered[:MOST_BOUNDS]:
         part = facts.share(us, run.time_us)
         add_row(table, texts.meaning(name), texts.micros(us), texts.percent(part), Bar(part, style="cyan"))
@@ -175,7 +169,9 @@ def pipes(run: Run) -> Block:
     """How long each pipe was busy, and what it waited for most."""
     if not run.pipes:
         return []
-    table = make_table(("pipes", 12), (">busy cycles", 13), (">share", 6), ("", 20), ("waits most for", 25))
+    table = make_table(
+        ("pipes", 10), (">busy cycles", 12), (">of cycles", 9), ("", 20), ("waits most for", 25)
+    )
     idle = []
     for name, pipe in sorted(run.pipes.items(), key=lambda item: -item[1].busy_cycles):
         if pipe.busy_cycles <= 0:
@@ -222,10 +218,9 @@ def _fill(buffer: Buffer) -> float:
 
 def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
     """Of n alike."""
-    dims = "x".join(map(str, value.shape)) or ("scalar" if value.dtype else "")
     name = f"{f'{n} x ' if n > 1 else ''}{clean(value.name, 20)}"
     return (
-        f"  {name}  {dims} {value.dtype}".rstrip(),
+        f"  {name}  {shape_text(value)}".rstrip(),
         texts.kib(n * value.bytes * value.copies),
         why_text(value),
     )

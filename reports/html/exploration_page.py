@@ -113,7 +113,9 @@ def heat(e: Exploration, name: str, axes: list[str]) -> Markup:
 
 
 def _heat_lead(e: Exploration) -> str:
-    every = "Each cell is the best that was evaluated with these two values; the darker, the faster."
+    every = (
+        "Each cell is the best that was evaluated with these two values; the stronger its colour, the faster."
+    )
     return f"{every} {empty_cells(e)}".rstrip()
 
 

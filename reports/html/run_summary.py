@@ -51,8 +51,8 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
             ("cycles", texts.count(run.cycles), f"without {overhead} us of launch overhead"),
         ]
     if bound is not None:
-        remark = f"{texts.meaning(bound.name)}, of the time"
-        out.append(("lower bound", texts.percent(bound.fraction), remark))
+        remark = f"{texts.meaning(bound.name)}, {texts.percent(bound.fraction)} of the time"
+        out.append(("lower bound", f"{texts.micros(bound.time_us)} us", remark))
     used = [(n, b) for n, b in run.buffers.items() if b.peak_bytes > 0]
     full = [(facts.share(b.peak_bytes, b.capacity_bytes), n, b) for n, b in used]
     if full:

@@ -48,10 +48,10 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
         )
         out += [
             ("time", f"{texts.micros(run.time_us)} us", between),
-            ("cycles", texts.count(run.cycles), f"without {overhead} us of launch overhead"),
+            ("cycles", texts.count(run.cycles), f"+ {overhead} us launch overhead"),
         ]
     if bound is not None:
-        remark = f"{texts.meaning(bound.name)}, {texts.percent(bound.fraction)} of the time"
+        remark = f"{texts.clean(bound.name, 30)}, {texts.percent(bound.fraction)} of the time"
         out.append(("lower bound", f"{texts.micros(bound.time_us)} us", remark))
     used = [(n, b) for n, b in run.buffers.items() if b.peak_bytes > 0]
     full = [(facts.share(b.peak_bytes, b.capacity_bytes), n, b) for n, b in used]

@@ -24,9 +24,9 @@ GROUPS_LEGEND = (
     "middle one over its lower end; peaks: median error of peak rates alone"
 )
 ROWS_LEGEND = (
-    "Rows: interval: what nine of ten measured times should lie between; error: (predicted - measured) / measured; bound: the "
-    "roofline of peak rates only; *: a figure of ours was fitted on this row, all others are held out; numbers: what is not "
-    "modelled, or how the row was simulated, below its table"
+    "Rows: interval: what nine of ten measured times should lie between; error: (predicted - measured) / measured; bound: "
+    "the roofline of peak rates only; *: a figure of ours was fitted on this row, all others are held out; numbers: what is "
+    "not modelled, or how the row was simulated, below its table"
 )
 
 PARTS = (f": {FITTED}", f": {NOT_FITTED}")  # what the names of a group's parts end in

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,7 +78,6 @@ def _sane(x: float) -> bool:
 
 TERA = 1e-3  # of figures that are in G operations per s
 MOST_POINTS = 4000  # what a page can show
-BLOCK_BYTES = 32  # to which buffers of UB are rounded up
 MOST_CHANGES = 3  # of a buffer, in a sentence
 
 
@@ -137,14 +135,9 @@ def why_text(value: LiveValue) -> str:
 
 
 def shape_text(value: LiveValue) -> str:
-    """ "2x1024 fp32"; empty of a buffer that is larger than its value, as scratch and what broadcasts may be."""
-    if not value.dtype or not value.shape:
-        return "scalar " + value.dtype if value.dtype else ""
-    found = re.search(r"[0-9]{1,3}$", value.dtype)
-    bits = int(found[0]) if found else 0
-    aligned = BLOCK_BYTES * -(-math.prod(value.shape) * bits // (8 * BLOCK_BYTES))
-    larger = value.why not in ("tile", "second copy", "carried") and 0 < 2 * aligned < value.bytes
-    return "" if larger else texts.clean(f"{'x'.join(map(str, value.shape))} {value.dtype}", 60)
+    """ "2x1024 fp32"; empty of a buffer that holds no tile of the kernel."""
+    dims = "x".join(map(str, value.shape)) or ("scalar" if value.dtype else "")
+    return texts.clean(f"{dims} {value.dtype}".strip(), 60)
 
 
 def made_at(value: LiveValue) -> str:

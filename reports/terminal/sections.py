@@ -35,7 +35,7 @@ from ..facts.repeat_command import options_text
 from ..facts.texts import Bar, clean
 from ..facts.warned import TITLES, by_kind, faults_text
 from .console import PAGE_WIDTH
-from .tables import Line, add_row, fact, item, make_table
+from .tables import CutLine, add_row, fact, item, make_table
 
 Block = list[RenderableType]
 
@@ -183,7 +183,7 @@ def pipes(run: Run) -> Block:
         if part >= SMALLEST_SHARE:
             shared = texts.count(pipe.shared_cycles), texts.percent(part)
             add_row(table, "  of which", *shared, "for shared bandwidth", "", style="dim")
-    last = [Line("  never used: ", ", ".join(idle), "dim")] if idle else []
+    last = [CutLine("  never used: ", ", ".join(idle), "dim")] if idle else []
     return [Text(), table, *last]
 
 
@@ -279,8 +279,8 @@ def lines(run: Run) -> Block:
     for cost in dear[:MOST_LINES]:
         part = texts.percent(facts.share(cost.cycles, run.cycles))
         head = f"{part:>6}  {texts.count(cost.cycles):>9} cycles  "
-        out.append(Line(head, texts.place(cost.file, cost.line), "bold"))
-        out.append(Line("        ", cost.source.strip()))
+        out.append(CutLine(head, texts.place(cost.file, cost.line), "bold"))
+        out.append(CutLine("        ", cost.source.strip()))
     return out
 
 

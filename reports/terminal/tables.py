@@ -101,7 +101,7 @@ def _beside(head: Text, width: int, text: str, style: str) -> Table:
     return table
 
 
-class Line:
+class CutLine:
     """A head and a text that is cut where the line ends."""
 
     def __init__(self, head: str, text: str, style: str = "") -> None:

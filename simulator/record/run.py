@@ -90,9 +90,11 @@ MOST_COPIES = 64  # of a value whose places are told: a record may hold any numb
 
 @dataclass(frozen=True)
 class LiveValue:
-    """One value that is alive at a buffer's peak: bytes are for one copy. offset: where it begins; offsets: where each copy
-    does, empty where one follows the other. why: what it is there for ("tile", "carried", "scratch", "broadcast", "widened
-    operand", "comparison", "stride padding", "product in UB", ...), "" in old records."""
+    """One value that is alive at a buffer's peak: bytes are for one copy. shape, dtype: empty of a buffer that is no tile of
+    the kernel. offset: where it begins; offsets: where each copy does, empty where one follows the other. why: what it is
+    there for ("tile", "carried", "scratch", "broadcast", "widened operand", "comparison", "stride padding", "product in UB",
+    ...), "" in old records.
+    """
 
     name: str
     file: str

@@ -67,9 +67,9 @@ class Device:
     integers the smallest), so that it is seen where they reach a result. `check=True` poisons, too.
     out_of_bounds: "error", or "warn": an access outside of its tensor is a message of kind "fault" and the launch goes on;
     such a load gives 0, such a store or atomic does nothing.
-    timeline: instructions kept in the record. step_limit: loop iterations after which a kernel counts as endless, those of
-    `for` and `while` alike, added up over its loops; one that several programs do together counts once. A `while` that
-    waits for memory which nobody can change any more is a hang at once.
+    timeline: instructions kept in the record, of whole cores where not all have room. step_limit: loop iterations after
+    which a kernel counts as endless, those of `for` and `while` alike, added up over its loops; one that several programs do
+    together counts once. A `while` that waits for memory which nobody can change any more is a hang at once.
     """
 
     product: Product

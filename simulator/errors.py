@@ -5,6 +5,10 @@ The command line turns `UsageError` into exit status 2 and `RunError` into exit 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 
 class AscendtileError(Exception):
     """Base of every error that ascendtile raises on purpose."""
@@ -65,11 +69,30 @@ class BufferOverflowError(RunError):
     """The tiles alive at one point need more bytes than the buffer has.
 
     space: the buffer. need_bytes, have_bytes: what they take and what there is. Empty and 0 where nobody asks for them.
+    advice: the way out, which takes trials: found once somebody reads the message, as a search over tilings does not.
     """
 
-    def __init__(self, text: str, space: str = "", need_bytes: int = 0, have_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        text: str,
+        space: str = "",
+        need_bytes: int = 0,
+        have_bytes: int = 0,
+        advice: Callable[[], str] | None = None,
+    ) -> None:
         super().__init__(text)
         self.space, self.need_bytes, self.have_bytes = space, need_bytes, have_bytes
+        self._advice = advice
+
+    @functools.cached_property
+    def _text(self) -> str:
+        return self.words if self._advice is None else f"{self.words}\n{self._advice()}"
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.space, self.need_bytes, self.have_bytes)
 
     @property
     def words(self) -> str:

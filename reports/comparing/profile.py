@@ -14,7 +14,8 @@ from ...simulator.record.files import picked
 from ...simulator.record.run import Launch, Run
 from ..facts import facts, texts
 from ..facts.texts import clean
-from ..terminal.sections import add_row, fact, make_table, title_line
+from ..terminal.sections import title_line
+from ..terminal.tables import add_row, fact, make_table
 from ..vendor.reading import Measured
 from ..vendor.units import units
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...simulator.precision.metrics import ErrorReport, histogram_labels
+from .texts import count
 
 if TYPE_CHECKING:
     from ...tiling.results.exploration import Exploration, Found
@@ -117,3 +118,14 @@ def other_axis(e: Exploration) -> tuple[str, Callable[[Found], float]] | None:
     if not any(x.evaluation.bound_us for x in e.found):
         return None
     return "lower bound, us", lambda x: x.evaluation.bound_us or 0.0
+
+
+def empty_cells(e: Exploration) -> str:
+    """Why a tiling of the axes may have no result; empty where each has one."""
+    refused, failed = sum(e.refused.values()), sum(e.failed.values())
+    why = ["a rule refuses them"] if refused else []
+    if e.evaluated + failed < e.legal:
+        bound = "as their bound was above the best" if e.optimal else "the sweep did without them"
+        why.append(f"they were not evaluated, {bound}")
+    why += [f"they are among the {count(failed)} that were tried and failed"] if failed else []
+    return f"Tilings of empty cells have no result: {'; or '.join(why)}." if why else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...simulator.record.run import Buffer, Launch, LiveValue, Roof
 from . import texts
-from .timelines import told_until
+from .timelines import core_text, told_until
 
 # Unit -> the paths to memory that feed it, from the farthest; HBM and L2 are shared.
 LEVELS = {
@@ -44,6 +44,11 @@ class UnitRoofline:
         """Part of the time that the operations would take at the peaks of their types alone."""
         return self.gops / max(self.peaks.values(), default=math.inf)
 
+    @property
+    def rate_name(self) -> str:
+        """What 10^12 operations per s are called."""
+        return "TOP/s" if self.peaks and all("int" in kind for kind in self.peaks) else "TFLOP/s"
+
 
 def units(launch: Launch) -> tuple[UnitRoofline, ...]:
     """The units that the launch computes on."""
@@ -71,6 +76,7 @@ def _sane(x: float) -> bool:
     return math.isfinite(x) and x > 0
 
 
+TERA = 1e-3  # of figures that are in G operations per s
 MOST_POINTS = 4000  # what a page can show
 MOST_CHANGES = 3  # of a buffer, in a sentence
 
@@ -83,17 +89,17 @@ def over_time(launch: Launch, buffer: Buffer) -> tuple[list[tuple[float, int]], 
     """
     if buffer.held:
         points = [(0.0, 0), *occupancy(buffer)]
-        return points, f"cycle of core {told_core(launch)}{_cut_text(launch, points[-1][0])}"
+        return points, f"cycle, {core_text(launch, told_core(launch))}{_cut_text(launch, points[-1][0])}"
     stairs = [(float(k), size) for k, (_, size) in enumerate(buffer.steps)]
     return _merged(stairs), "step of the program"
 
 
 def _cut_text(launch: Launch, last: float) -> str:
     """Where the stairs end before the launch does."""
-    whole = launch.timeline is None or told_until(launch.timeline) is None
-    if whole or last >= 0.99 * launch.cycles:
+    until = None if launch.timeline is None else told_until(launch.timeline)
+    if until is None or until >= launch.cycles or last >= 0.99 * launch.cycles:
         return ""
-    return f", told for the first {texts.count(last)} of {texts.count(launch.cycles)}"
+    return f" (recorded to cycle {texts.count(last)} of {texts.count(launch.cycles)})"
 
 
 def occupancy(buffer: Buffer) -> list[tuple[float, int]]:
@@ -102,11 +108,11 @@ def occupancy(buffer: Buffer) -> list[tuple[float, int]]:
 
 
 def peak_text(buffer: Buffer) -> str:
-    """What has to fit, and what is taken where there is more room than that."""
+    """What has to fit, and what is allocated where there is more room than that."""
     peak = f"{texts.kib(buffer.peak_bytes)} of {texts.kib(buffer.capacity_bytes)} KiB at the peak"
     if buffer.placed_bytes <= buffer.peak_bytes:
         return peak
-    return f"{peak}, spread over {texts.kib(buffer.placed_bytes)} as there is room"
+    return f"{peak} ({texts.kib(buffer.placed_bytes)} allocated)"
 
 
 def alive_at_peak(buffer: Buffer) -> list[tuple[int, LiveValue]]:
@@ -128,11 +134,17 @@ def why_text(value: LiveValue) -> str:
     return f"{texts.clean(value.why, 20)}, {value.copies} x"
 
 
-def made_at(value: LiveValue, width: int | None = None) -> str:
+def shape_text(value: LiveValue) -> str:
+    """ "2x1024 fp32"; empty of a buffer that holds no tile of the kernel."""
+    dims = "x".join(map(str, value.shape)) or ("scalar" if value.dtype else "")
+    return texts.clean(f"{dims} {value.dtype}".strip(), 60)
+
+
+def made_at(value: LiveValue) -> str:
     """The line that a buffer is for; empty where none is known."""
     if not value.line:
         return ""
-    return texts.place(value.file, value.line, width) if value.file else f"line {value.line}"
+    return texts.place(value.file, value.line) if value.file else f"line {value.line}"
 
 
 def bits_text(buffer: Buffer) -> str:
@@ -184,7 +196,7 @@ def told_core(launch: Launch) -> int:
     t = launch.timeline
     if t is None or not len(t.core):
         return 0
-    cores, counts = np.unique(t.core, return_counts=True)
+    cores, counts = np.unique(t.core, return_counts=True)  # as `timing/results/occupancy.py` chooses
     return int(cores[counts.argmax()])
 
 

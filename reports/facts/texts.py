@@ -108,11 +108,16 @@ def meaning(name: str) -> str:
     return f"{found} ({clean(name, 30)})" if "." in name else found
 
 
-def place(file: str, line: int, width: int | None = None) -> str:
-    """rms_norm_grad.py:42; where that is too wide, the name is cut and not the number."""
-    number = f":{line}"
-    room = None if width is None else max(2, width - len(number))
-    return clean(f"{clean(PurePath(file).name, room)}{number}", width)
+def place(file: str, line: int) -> str:
+    """rms_norm_grad.py:42"""
+    return clean(f"{PurePath(file).name}:{line}")
+
+
+def cut(text: str, width: int) -> str:
+    """As `clean`; of a place (file.py:42) the name is cut and not the number."""
+    name, colon, number = text.rpartition(":")
+    kept = len(number) + 1 if colon and number.isdigit() else 0
+    return clean(f"{clean(name, max(2, width - kept))}:{number}" if kept else text, width)
 
 
 class Bar:

@@ -1,9 +1,9 @@
 """What views show of a timeline: the part that tells everything, and its instructions in lanes, one a pipe and core.
 
-Beyond `Timeline.until` some instructions are missing, and no view shows that part.
+Beyond `Timeline.until` some instructions are missing, and no view shows that part; of other cores none may be there.
 
 part = told_part(launch.timeline)
-print(told_text(launch))  # "the first 14,386 of 68,432 cycles, 21 %, ..." or ""
+print(told_text(launch))  # "Shown: 9 of 40 cores (the slowest is core 3), from start to end; ..." or ""
 """
 
 from __future__ import annotations
@@ -59,11 +59,39 @@ def told_text(launch: Launch) -> str:
     if until is None:
         return "The timeline is cut, and the record does not say where: instructions may be missing at any cycle."
     shown = int(np.count_nonzero(t.start < until))
+    whose, when = _cores_text(launch, t), _cycles_text(launch, until)
+    return f"Shown: {f'{whose}, {when}' if whose else when}; {shown:,} records of instructions."
+
+
+def slowest_core(launch: Launch) -> int | None:
+    """The core that was done last; None where the record does not tell."""
+    cycles = launch.core_cycles
+    return cycles.index(max(cycles)) if cycles else None
+
+
+def core_text(launch: Launch, core: int) -> str:
+    """ "core 3, the slowest of 40"; "core 3" where it is not that, or the only one."""
+    slowest = core == slowest_core(launch) and launch.cores_used > 1
+    return f"core {core}, the slowest of {launch.cores_used}" if slowest else f"core {core}"
+
+
+def _cores_text(launch: Launch, t: Timeline) -> str:
+    """ "9 of 40 cores (the slowest is core 3)"; "" where they are all there."""
+    cores = np.unique(t.core)
+    if len(cores) >= launch.cores_used:
+        return ""
+    if len(cores) == 1:
+        return core_text(launch, int(cores[0]))
+    slowest = f" (the slowest is core {slowest_core(launch)})" if slowest_core(launch) in cores else ""
+    return f"{len(cores)} of {launch.cores_used} cores{slowest}"
+
+
+def _cycles_text(launch: Launch, until: float) -> str:
+    """ "from start to end", or how far the timeline goes."""
+    if until >= launch.cycles:
+        return "from start to end"
     part = texts.percent(facts.share(until, launch.cycles))
-    return (
-        f"Shown are the first {texts.count(until)} of {texts.count(launch.cycles)} cycles ({part}), {shown:,} records of "
-        f"instructions: the run was told to keep {len(t.start):,}, and from there on some are missing."
-    )
+    return f"the first {texts.count(until)} of {texts.count(launch.cycles)} cycles ({part})"
 
 
 @dataclass(frozen=True)

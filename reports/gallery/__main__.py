@@ -58,11 +58,10 @@ def report(run: Run, folder: Path) -> Path | None:
     with tempfile.TemporaryDirectory() as at, sync_playwright() as p:
         write_page(run, Path(at) / "report.html")
         tab = p.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"]).new_page(
-            viewport={"width": 1180, "height": 860}
+            viewport={"width": 1180, "height": 980}
         )
         tab.goto((Path(at) / "report.html").as_uri())
         tab.wait_for_selector(".timeline[data-ready=whole]")
-        tab.click("[data-do=in]")
         tab.screenshot(path=path)
     return path
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ...simulator.errors import UsageError
 from ...tiling.results.exploration import Exploration, Found
 from ..facts import texts
-from ..facts.charts import ONLY_TIME, only_time, other_axis, spread
+from ..facts.charts import ONLY_TIME, empty_cells, only_time, other_axis, spread
 from .svg import ChartFrame, el, line, spot
 from .writing import Page, Section, render
 
@@ -113,19 +113,10 @@ def heat(e: Exploration, name: str, axes: list[str]) -> Markup:
 
 
 def _heat_lead(e: Exploration) -> str:
-    every = "Each cell is the best that was evaluated with these two values; the darker, the faster."
-    why = _without_result(e)
-    return f"{every} Tilings of empty cells have no result: {'; or '.join(why)}." if why else every
-
-
-def _without_result(e: Exploration) -> list[str]:
-    """Why a tiling of the axes may have none."""
-    refused, failed = sum(e.refused.values()), sum(e.failed.values())
-    out = ["a rule refuses them"] if refused else []
-    if e.evaluated + failed < e.legal:
-        bound = "as their bound was above the best" if e.optimal else "the sweep did without them"
-        out.append(f"they were not evaluated, {bound}")
-    return out + ([f"they are among the {texts.count(failed)} that were tried and failed"] if failed else [])
+    every = (
+        "Each cell is the best that was evaluated with these two values; the stronger its colour, the faster."
+    )
+    return f"{every} {empty_cells(e)}".rstrip()
 
 
 def _front_lead(e: Exploration) -> list[str]:

@@ -8,6 +8,7 @@ from ...simulator.record.run import Buffer, Launch
 from ..facts import texts
 from ..facts.charts import Scale, spread
 from ..facts.launch_figures import (
+    TERA,
     UnitRoofline,
     alive_at_peak,
     allocated_text,
@@ -17,6 +18,7 @@ from ..facts.launch_figures import (
     made_at,
     over_time,
     peak_text,
+    shape_text,
     units,
     why_text,
 )
@@ -24,7 +26,6 @@ from .svg import ChartFrame, el, line, spot, steps
 from .writing import render
 
 KIB = 1024
-GIGA = 1e9  # figures are in G operations per s, the axis writes 3T
 
 
 def rooflines(launch: Launch) -> Markup:
@@ -41,7 +42,7 @@ def roofline_chart(u: UnitRoofline) -> Markup:
     x = frame.x(*spread([*ridges, *(v.intensity for v in u.levels)], log=True, room=0.18), log=True)
     lows = [u.gops, *(v.gb_per_s * min(v.intensity, x.high) for v in u.levels)]
     y = frame.y(*spread([*lows, u.gops / 3, top * 1.15], log=True, room=0.02), log=True)
-    parts = [frame.axes(x, y, "operations per byte", "operations per s", y_unit=GIGA)]
+    parts = [frame.axes(x, y, "operations per byte", u.rate_name, y_unit=TERA)]
     parts += [_peak(x, y, kind, peak) for kind, peak in u.peaks.items()]
     parts += [_slope(x, y, v.gb_per_s, top, k) for k, v in enumerate(u.levels)]
     parts.append(
@@ -52,7 +53,7 @@ def roofline_chart(u: UnitRoofline) -> Markup:
             f"{v.name}: {v.intensity:.3g} operations per byte, {texts.percent(v.used)} of its bandwidth used"
         )
         parts.append(spot(k, x(v.intensity), y(u.gops), 6, tip, f"f{k}"))
-    label = f"Roofline of the {u.name} unit: {u.gops:.4g} G operations per s, {texts.percent(u.reached)} of the peak"
+    label = f"Roofline of the {u.name} unit: {u.gops * TERA:.4g} {u.rate_name}, {texts.percent(u.reached)} of the peak"
     return frame.svg(label, *parts)
 
 
@@ -79,6 +80,7 @@ def buffers(launch: Launch) -> Markup:
         "bits": bits_text,
         "allocated": allocated_text,
         "why": why_text,
+        "shape": shape_text,
         "made_at": made_at,
         "holes": holes_bytes,
         "freed": freed_text,

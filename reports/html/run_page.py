@@ -14,7 +14,7 @@ from ...simulator.precision.places import ErrorPlaces
 from ...simulator.record.run import Launch, Run
 from ..facts import texts
 from ..facts.charts import named, populated, power, spread
-from ..facts.timelines import NOTHING, told_part, told_text
+from ..facts.timelines import NOTHING, slowest_core, told_part, told_text
 from ..facts.warned import TITLES, by_kind
 from . import run_summary
 from .launch_charts import buffers, rooflines
@@ -121,8 +121,9 @@ def run_page(run: Run) -> Page:
 
 
 ROOFLINE_LEAD = (
-    "Dashed is where this run stands; a marker on a slope means that this way of memory is used in full, one at the "
-    "dashed peak that the unit is. Operations are those that the unit carries out: what pads a tile counts like the rest."
+    "The dashed line is what this run reaches. Each marker belongs to the sloped line of its colour: where it lies on that "
+    "line, that path to memory is used in full; where the dashed line is at the peak, the unit is. Operations are those "
+    "that the unit carries out: what pads a tile counts like the rest."
 )
 BUFFERS_LEAD = (
     "The stairs are what holds a value while one core works. The peak is higher where several copies of a tile, or values "
@@ -154,7 +155,7 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
     cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
     shown = sum(x["count"] for x in data[name]["lanes"])
     records = texts.RECORDS[:1].upper() + texts.RECORDS[1:]
-    told = {"shown": shown, "cut": told_text(launch), "records": records}
+    told = {"shown": shown, "cut": told_text(launch), "records": records, "slowest": slowest_core(launch)}
     return render("timeline.html", name=name, launch=launch, cores=cores, **told)
 
 

@@ -40,15 +40,19 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
     out = []
     bound = facts.binding(run)
     if facts.timed(run):
-        ends = run.interval_us
+        ends, overhead = run.interval_us, texts.micros(sum(x.overhead_us for x in run.launches))
         between = (
             f"{INTERVAL_PERCENT} % measured: {texts.micros(ends[0])} to {texts.micros(ends[1])} us"
             if ends
             else ""
         )
-        out += [("time", f"{texts.micros(run.time_us)} us", between), ("cycles", texts.count(run.cycles), "")]
+        out += [
+            ("time", f"{texts.micros(run.time_us)} us", between),
+            ("cycles", texts.count(run.cycles), f"+ {overhead} us launch overhead"),
+        ]
     if bound is not None:
-        out.append(("of its bound", texts.percent(bound.fraction), texts.meaning(bound.name)))
+        remark = f"{texts.clean(bound.name, 30)}, {texts.percent(bound.fraction)} of the time"
+        out.append(("lower bound", f"{texts.micros(bound.time_us)} us", remark))
     used = [(n, b) for n, b in run.buffers.items() if b.peak_bytes > 0]
     full = [(facts.share(b.peak_bytes, b.capacity_bytes), n, b) for n, b in used]
     if full:
@@ -80,7 +84,7 @@ def _time(run: Run) -> list[str]:
     times = f"{texts.micros(run.time_us)} us in {n} {'launch' if n == 1 else 'launches'}"
     between = interval_text(run)
     return [
-        f"The run takes {times}. {facts.allowed(bound)}, so that {texts.percent(bound.fraction)} of it is reached.",
+        f"The run takes {times}. {facts.allowed(bound)}.",
         *([f"{between[:1].upper()}{between[1:]}."] if between else []),
     ]
 
@@ -93,7 +97,7 @@ def _held(run: Run) -> list[str]:
     saved = [(texts.meaning(n), 1 - facts.share(us, run.time_us)) for n, us in run.lifted.items()]
     named = [f"{n} ({texts.percent(x)} less time without it)" for n, x in saved if x >= MENTIONED][:3]
     best = next(((n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()), None)
-    out = [f"It is held up by {', '.join(named)}."] if named else []
+    out = [f"Its limiters: {', '.join(named)}."] if named else []
     if best is not None and best[1] >= MENTIONED:
         out.append(
             f"Of single changes of the tiling, {texts.clean(best[0], 60)} helps most: {texts.percent(best[1])} less time."
@@ -102,7 +106,7 @@ def _held(run: Run) -> list[str]:
     if lines and not named:
         part = texts.percent(facts.share(lines[0].cycles, run.cycles))
         out.append(
-            f"The dearest line is {texts.place(lines[0].file, lines[0].line)} with {part} of the cycles."
+            f"The line that costs most is {texts.place(lines[0].file, lines[0].line)} with {part} of the cycles."
         )
     return out
 

@@ -143,7 +143,7 @@ def _of_sweep(study: StudySweep, name: str) -> list[Section]:
     title = f"{texts.clean(name, 40)}: {TITLES.get(parameter, texts.clean(parameter, 30))}"
     charts = [
         _lines(study, name, "effective bits", lambda e: e.effective_bits, "Effective bits, exact"),
-        _lines(study, name, "elements, %", lost_percent, "Elements without a finite result"),
+        _lines(study, name, "elements, %", lost_percent, "Elements that are NaN or infinite", zero=True),
         _lines(study, name, "largest error, ulp", lambda e: e.max_ulp, "Largest error", True),
     ]
     body = Markup('<div class="charts">{}</div>').format(Markup("").join(charts))
@@ -159,15 +159,16 @@ def _lines(
     value: Callable[[ErrorReport], float],
     label: str,
     log: bool = False,
+    zero: bool = False,
 ) -> Markup:
-    """A line for each data type and compute type over the points."""
+    """A line for each data type and compute type over the points. zero: nothing is drawn where all figures are 0."""
     series: dict[str, list[tuple[int, float]]] = {}
     for k, p in enumerate(study.points):
         for key, r in labelled(p.rows, name).items():
             v = value(r.errors[name][EXACT]) if EXACT in r.errors[name] else math.nan
             if math.isfinite(v) and (v > 0 or not log):
                 series.setdefault(key, []).append((k, v))
-    if not series:
+    if not series or (zero and not any(v for points in series.values() for _, v in points)):
         return Markup("")
     frame = ChartFrame(width=560, height=320)
     x = frame.x(-0.3, len(study.points) - 0.7)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from textwrap import fill
 
 import numpy as np
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from ...simulator.errors import UsageError
 from ...tiling.results.exploration import Exploration
 from ..facts import texts
-from ..facts.charts import ONLY_TIME, only_time, other_axis
+from ..facts.charts import ONLY_TIME, empty_cells, only_time, other_axis
 from .style import COLOURS, beneath, new_figure, plain_figures, styled
 
 
@@ -67,8 +70,11 @@ def heat_map(e: Exploration, rows: str | None = None, columns: str | None = None
 
 def _drawn(e: Exploration, table: np.ndarray, rows: str, columns: str) -> Figure:
     with styled():
-        figure, (axes,) = new_figure(1.8 + 0.72 * table.shape[1], 1.5 + 0.46 * table.shape[0])
-        axes.imshow(np.log(table), cmap="Blues_r", aspect="auto", vmax=_pale(table))
+        wide = 2.8 + 0.72 * table.shape[1]
+        figure, (axes,) = new_figure(wide, 2.0 + 0.46 * table.shape[0])
+        norm = LogNorm(float(np.nanmin(table)), math.exp(_pale(table)))
+        image = axes.imshow(table, cmap="Blues_r", aspect="auto", norm=norm)
+        _colour_bar(figure, image, table)
         axes.set_xticks(range(table.shape[1]), [texts.clean(str(v), 14) for v in e.axes[columns]])
         axes.set_yticks(range(table.shape[0]), [texts.clean(str(v), 14) for v in e.axes[rows]])
         dark = np.nanmin(np.log(table)) + 0.45 * (_pale(table) - np.nanmin(np.log(table)))
@@ -79,7 +85,17 @@ def _drawn(e: Exploration, table: np.ndarray, rows: str, columns: str) -> Figure
         axes.set(xlabel=texts.clean(columns, 40), ylabel=texts.clean(rows, 40))
         axes.set_title(texts.clean(f"{named(e)}: best us", 80))
         axes.grid(visible=False)
+        if np.isnan(table).any():
+            figure.supxlabel(fill(empty_cells(e), int(14 * wide)), x=0.01, ha="left", fontsize=8)
     return figure
+
+
+def _colour_bar(figure: Figure, image: AxesImage, table: np.ndarray) -> None:
+    """Beside the map; of the times that it has, as the colours go on beyond them."""
+    bar = figure.colorbar(image, ax=figure.axes[0])
+    bar.ax.set_ylim(float(np.nanmin(table)), float(np.nanmax(table)) * 1.0001)
+    bar.set_label("us")
+    plain_figures(bar.ax.yaxis)
 
 
 def _pale(table: np.ndarray) -> float:

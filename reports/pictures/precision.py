@@ -15,7 +15,9 @@ from ..facts import texts
 from ..facts.charts import named, populated, power
 from ..facts.study_json import read_study
 from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
-from .style import COLOURS, MARKS, below, new_figure, plain_figures, styled
+from .style import COLOURS, MARKS, below, beneath, new_figure, plain_figures, styled
+
+AGAINST = {EXACT: "exact: what the mode loses", ROUNDED: "rounded: what the kernel adds"}
 
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:
@@ -28,13 +30,13 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
     labels = [texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}\n{r.cube_math_type}", 80) for r in rows]
     with styled():
         figure, (bits, time) = new_figure(9.0, 1.7 + 0.5 * len(rows), columns=2)
-        for k, (golden, label) in enumerate(((EXACT, "exact inputs"), (ROUNDED, "inputs as multiplied"))):
+        for k, (golden, label) in enumerate(AGAINST.items()):
             at = [j + 0.2 * (2 * k - 1) for j in range(len(rows))]
             found = [_bits(r, name, golden) for r in rows]
             bits.barh(at, found, height=0.36, color=COLOURS[5 * k], label=label)
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
-        bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
+        beneath(bits, 1)
         first = study.first  # of a sweep the first point is drawn
         where = "" if study.parameter is None else f", {study.parameter} {first.value}"
         bits.set_title(texts.clean(f"{first.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
@@ -58,7 +60,7 @@ def _bits(r: ModeRow, name: str, golden: str) -> float:
 
 
 def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figure:
-    """Effective bits, and elements without a finite result, over the points of a sweep."""
+    """Effective bits over the points of a sweep; beside them the elements that are not finite, where there are any."""
     study = read_study(given)
     name = output or next(iter(study.outputs), None)
     if study.parameter is None or name is None:
@@ -66,17 +68,19 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
             "this is a study of one point: `ascendtile precision --sweep k|scale|distribution` makes a sweep"
         )
     with styled():
-        figure, panels = new_figure(10.0, 4.2, columns=2)
+        found = {"effective bits": _series(study.points, name, True)}
+        lost = _series(study.points, name, False)
+        if any(share for points in lost.values() for _, share in points):
+            found["elements that are NaN or infinite, %"] = lost
+        figure, panels = new_figure(1.0 + 4.5 * len(found), 4.4, columns=len(found))
         numbers = colours(study, name)
-        titles = ("effective bits", "elements without a finite result, %")
-        for axes, title in zip(panels, titles, strict=True):
-            series = _series(study.points, name, title == titles[0])
+        for axes, (title, series) in zip(panels, found.items(), strict=True):
             for label, points in sorted(series.items(), reverse=True):
                 k = numbers[label]
                 axes.plot(*zip(*points, strict=True), marker=MARKS[k % 8], color=COLOURS[k % 7], label=label)
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
             axes.set(xlabel=texts.clean(study.parameter, 40), ylabel=title)
-        below(figure, panels[0])
+        below(figure, panels[0], 2 * len(found))
         panels[0].set_title(texts.clean(f"{study.first.op}: {name}", 80))
     return figure
 
@@ -110,7 +114,9 @@ def error_histogram(run: Run) -> Figure:
             every = max(1, len(bars) // 12)
             labels = [named(label) for label, _ in bars[::every]]
             axes.set_xticks(range(0, len(bars), every), labels, rotation=45, ha="right")
-            axes.set(yscale="log", xlabel="error from, ulp", ylabel="elements")
+            axes.set(
+                yscale="log", xlabel="error, ulp (from this power of two to the next)", ylabel="elements"
+            )
             plain_figures(axes.yaxis)
             axes.set_title(texts.clean(name, 40))
             axes.grid(axis="x", visible=False)

@@ -39,6 +39,7 @@ SETTINGS: Any = {
     "ytick.color": "#5b636d",
     "legend.frameon": False,
     "legend.fontsize": 8.5,
+    "legend.title_fontsize": 8.5,
     "svg.hashsalt": "ascendtile",  # the same figure gives the same file
     "svg.fonttype": "path",
     "text.parse_math": False,  # a name of a record is a name, whatever signs it has
@@ -85,9 +86,9 @@ def below(figure: Figure, axes: Axes, columns: int = 4) -> None:
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns)
 
 
-def beneath(axes: Axes, columns: int) -> None:
+def beneath(axes: Axes, columns: int, **how: Any) -> None:
     """The legend of axes that have one of their own, under them."""
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.14), ncols=columns)
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.14), ncols=columns, alignment="left", **how)
 
 
 def plain_figures(axis: Any, unit: float = 1.0) -> None:

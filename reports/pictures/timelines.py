@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from ...simulator.errors import UsageError
-from ...simulator.record.run import Run
+from ...simulator.record.run import Launch, Run
 from ..facts import texts
 from ..facts.charts import spread
-from ..facts.launch_figures import UnitRoofline, over_time, peak_text, units
-from ..facts.timelines import NOTHING, sort_lanes, told_part, told_until
+from ..facts.launch_figures import TERA, UnitRoofline, over_time, peak_text, units
+from ..facts.timelines import NOTHING, Lanes, core_text, sort_lanes, told_part, told_until
 from .style import COLOURS, MARKS, PIPES, beneath, new_figure, plain_figures, styled
 
 MOST = 6000  # instructions of a lane; neighbours are drawn as one beyond
 
 
 def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float | None = None) -> Figure:
-    """Instructions of a core (the first of the timeline) that take a pipe between two cycles."""
+    """Instructions of a core (the slowest that the timeline has) that take a pipe between two cycles."""
     with_time = [x for x in run.launches if x.timeline is not None and len(x.timeline.start)]
     if not with_time:
         raise UsageError("this run keeps no timeline (device option timeline=20000)")
@@ -30,7 +31,7 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
     if not len(t.start):
         raise UsageError(f"the timeline of {texts.clean(launch.kernel, 60)} is too short to draw: {NOTHING}")
     lanes = sort_lanes(t)
-    chosen = lanes.keys[0][0] if core is None else core
+    chosen = _slowest(launch, lanes) if core is None else core
     mine = [k for k, key in enumerate(lanes.keys) if key[0] == chosen]
     if not mine:
         cores = sorted({c for c, _ in lanes.keys})
@@ -48,12 +49,19 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
         whole = lanes.span * lanes.cycles_per_tick
         end = whole if last is None else min(last, whole)
         axes.set(xlim=(first, end), ylim=(len(mine) - 0.4, -0.6), xlabel="cycle")
-        until = told_until(t)
-        first_ones = f", the first {texts.count(until or 0)} of {texts.count(launch.cycles)} cycles"
-        part = "" if until is None else first_ones
-        axes.set_title(f"{texts.clean(launch.kernel, 40)}, core {chosen}{part}")
+        until = told_until(t) or launch.cycles
+        first_ones = f", the first {texts.count(until)} of {texts.count(launch.cycles)} cycles"
+        part = first_ones if until < launch.cycles else ""
+        axes.set_title(f"{texts.clean(launch.kernel, 40)}, {core_text(launch, chosen)}{part}")
         axes.grid(axis="y", visible=False)
     return figure
+
+
+def _slowest(launch: Launch, lanes: Lanes) -> int:
+    """Of the cores with lanes."""
+    cores = dict.fromkeys(core for core, _ in lanes.keys)
+    cycles = launch.core_cycles
+    return max(cores, key=lambda c: cycles[c] if c < len(cycles) else 0.0)
 
 
 def _joined(start: np.ndarray, end: np.ndarray) -> list[tuple[float, float]]:
@@ -89,9 +97,6 @@ def occupancy(run: Run) -> Figure:
     return figure
 
 
-GIGA = 1e9  # figures are in G operations per s
-
-
 def roofline(run: Run) -> Figure:
     """A panel for each unit that computes: peaks, slopes of the paths to memory, and where the run stands under each."""
     if not run.launches:
@@ -116,16 +121,21 @@ def _panel(axes: Axes, u: UnitRoofline) -> None:
     for kind, peak in u.peaks.items():
         axes.axhline(peak, color="#3a4149", linewidth=1.2)
         axes.annotate(f"peak {kind}", (xs[1], peak), ha="right", va="bottom", fontsize=8.5, color="#3a4149")
-    for k, v in enumerate(u.levels):
-        ridge = min(top / v.gb_per_s, xs[1])
-        axes.plot([xs[0], ridge], [xs[0] * v.gb_per_s, ridge * v.gb_per_s], color=COLOURS[k], linewidth=1.6)
-        label = f"{v.name}: {texts.percent(v.used)} used"
-        shape: Any = {"color": COLOURS[k], "markersize": 8, "markeredgecolor": "white", "zorder": 3}
-        axes.plot([v.intensity], [u.gops], MARKS[k], label=label, **shape)
+    entries = [_level(axes, u, k, xs) for k in range(len(u.levels))]
     axes.axhline(u.gops, color="#5b636d", linewidth=0.9, linestyle=(0, (4, 3)))
     low = min(u.gops, *(v.gb_per_s * xs[0] * 3 for v in u.levels)) if u.levels else u.gops
     axes.set(xscale="log", yscale="log", xlim=xs, ylim=(low / 2, top * 1.8))
-    axes.set(xlabel="operations per byte (padding of tiles included)", ylabel="operations per s")
+    axes.set(xlabel="operations per byte (padding of tiles included)", ylabel=u.rate_name)
     plain_figures(axes.xaxis)
-    plain_figures(axes.yaxis, GIGA)
-    beneath(axes, 2)
+    plain_figures(axes.yaxis, TERA)
+    beneath(axes, 2, handles=entries, title="Markers: this run. Each belongs to the line of its colour.")
+
+
+def _level(axes: Axes, u: UnitRoofline, k: int, xs: tuple[float, float]) -> Line2D:
+    """The line of a path to memory up to the peak, and where the run stands; gives what the legend shows of both."""
+    v, top = u.levels[k], max(u.peaks.values(), default=u.gops)
+    end = min(top / v.gb_per_s, xs[1])
+    shape: Any = {"color": COLOURS[k], "markersize": 8, "markeredgecolor": "white", "marker": MARKS[k]}
+    axes.plot([xs[0], end], [xs[0] * v.gb_per_s, end * v.gb_per_s], color=COLOURS[k], linewidth=1.6)
+    axes.plot([v.intensity], [u.gops], linestyle="none", zorder=3, **shape)
+    return Line2D([], [], label=f"{v.name}: {texts.percent(v.used)} used", **shape)

@@ -18,7 +18,7 @@ from ...kernels.validation.calibration import Calibration, CrossValidation, Erro
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ..facts.texts import clean, percent, signed_percent
-from .sections import add_row, fact, folding, make_table
+from .tables import add_row, fact, folding, make_table
 
 MOST_REASONS = 12
 MOST_NAMES = 3

@@ -1,7 +1,7 @@
 """Where output goes: pages to standard output, everything else to standard error.
 
-A page is 80 columns wide, on any terminal; only a table of long names takes what a wider one (or COLUMNS) has. Colours and
-styles are for terminals only, and not with NO_COLOR.
+A page is 80 columns wide, and as wide as the terminal (or COLUMNS) where that is wider. Colours and styles are for terminals
+only, and not with NO_COLOR.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ def make_console(file: IO[str]) -> Console:
     return console
 
 
-def show(page: RenderableType, wide: bool = False) -> None:
-    """Print a page on standard output; no line ends in spaces. wide: with all columns of the terminal, if it has more."""
+def show(page: RenderableType) -> None:
+    """Print a page on standard output, as wide as the terminal where that is wider; no line ends in spaces."""
     console = make_console(sys.stdout)
-    if wide:
-        console.width = max(PAGE_WIDTH, get_terminal_size((PAGE_WIDTH, 24)).columns)
+    console.width = max(PAGE_WIDTH, get_terminal_size((PAGE_WIDTH, 24)).columns)
     with console.capture() as captured:
         console.print(page)
     for line in captured.get().splitlines():

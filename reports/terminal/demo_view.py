@@ -10,7 +10,7 @@ from rich.text import Text
 from ...simulator.record.run import Run
 from ..facts import facts, texts
 from ..facts.texts import clean
-from . import sections
+from . import sections, tables
 
 
 def compact(run: Run, record: str) -> RenderableType:
@@ -21,10 +21,10 @@ def compact(run: Run, record: str) -> RenderableType:
     ub = run.buffers.get("UB")
     rows = [
         sections.title_line(run),
-        sections.fact("time", f"{texts.micros(run.time_us)} us, {texts.count(run.cycles)} cycles"),
-        sections.fact("bound", sections.bound_text(bound) if bound else "none"),
-        sections.fact("pipes", shares or "none used"),
-        sections.fact("UB", ub_text(ub.peak_bytes, ub.capacity_bytes) if ub else "not used"),
+        tables.fact("time", facts.time_text(run)),
+        tables.fact("bound", facts.allowed(bound) if bound else "none"),
+        tables.fact("pipes", f"{shares}  of the cycles" if shares else "none used"),
+        tables.fact("UB", ub_text(ub.peak_bytes, ub.capacity_bytes) if ub else "not used"),
         *sections.errors(run),
         *sections.lines(run),
         *sections.opening(record),
@@ -39,12 +39,12 @@ def ub_text(peak: int, capacity: int) -> str:
 
 def summary(runs: Sequence[Run]) -> RenderableType:
     """All runs, a row each."""
-    table = sections.make_table(
+    table = tables.make_table(
         ("op", 25), ("dtype", 9), (">us", 7), (">cycles", 9), (">bound", 14), (">UB", 5), (">bits", 5)
     )
     for run in runs:
-        sections.add_row(table, *_cells(run))
-    legend = "bound: what binds, and how near it is; bits: effective bits of the worst output"
+        tables.add_row(table, *_cells(run))
+    legend = "us: with the launch; bound: what binds, as a share of the us; bits: effective bits of the worst output"
     return Group(Text("summary", style="bold"), table, Text(legend, style="dim"))
 
 

@@ -14,7 +14,8 @@ from ..facts import facts, texts
 from ..facts.authors import compiler
 from ..facts.compiler_cost import compiler_cost
 from ..facts.differences import FigurePair, RunDifference
-from .sections import Block, add_row, fact, make_table, title_line
+from .sections import Block, title_line
+from .tables import add_row, fact, make_table
 
 MENTIONED = 0.005  # of the longer run's time: what moved less is not shown
 MOST_ROWS = 8

@@ -15,7 +15,7 @@ from ...tiling.what_if import Variants
 from ..facts import texts
 from ..facts.texts import clean
 from .explore_view import device_text, explored, tiling_text
-from .sections import fact, folding
+from .tables import fact, folding
 
 
 def shapes_page(s: Shapes) -> RenderableType:

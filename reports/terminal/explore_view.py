@@ -10,7 +10,7 @@ from rich.text import Text
 from ...tiling.results.exploration import Exploration, Found
 from ..facts import texts
 from ..facts.texts import clean
-from .sections import fact, folding
+from .tables import fact, folding
 
 SHOWN = 5
 MOST_REASONS = 8
@@ -99,7 +99,7 @@ def _top(e: Exploration, top: int) -> list[RenderableType]:
     if not ranked:
         return []
     pipes = any(x.evaluation.pipe is not None for x in ranked)
-    why = (("busiest", 10), ("held up by", 25)) if pipes else ()
+    why = (("busiest", 10), ("waits for", 25)) if pipes else ()
     table = folding(("#", 2), (">us", 7), (">UB KiB", 6), *why, ("tiling", 0))
     for k, x in enumerate(ranked):
         peak = f"{(x.evaluation.ub_peak_bytes or 0) / 1024:.4g}"
@@ -128,13 +128,13 @@ def _waits(x: Found) -> str:
 def _sensitivity(e: Exploration) -> list[RenderableType]:
     if not e.whole:
         others = f"the other {e.evaluated - len(e.found):,} tilings"
-        return [fact("matters", f"not known: {others} are not in this file")]
+        return [fact("knobs", f"not known: {others} are not in this file")]
     found = [f"{n} +{texts.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
     unknown = [n for n, values in e.axes.items() if len(values) > 1 and n not in e.sensitivity()]
     alone = f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"
     rest = [alone] if unknown else []
-    known = [f"worst over best value: {', '.join(found)}"] if found else []
-    return [fact("matters", "; ".join([*known, *rest]))] if e.ranked and (known or rest) else []
+    known = [f"time with the worst value over that with the best: {', '.join(found)}"] if found else []
+    return [fact("knobs", "; ".join([*known, *rest]))] if e.ranked and (known or rest) else []
 
 
 def _front(e: Exploration) -> list[RenderableType]:

@@ -12,7 +12,7 @@ from rich.text import Text
 from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import Parameter
 from ..facts.texts import clean
-from .sections import folding
+from .tables import folding
 
 
 def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
 from ..facts.study_rows import refusals
 from ..facts.texts import clean, figure, micros
-from .sections import folding, numerics_lines
+from .sections import numerics_lines
+from .tables import folding
 
 RULES = ("single-benchmark", "mixed-tolerance")
 GOLDEN_MEANINGS = {

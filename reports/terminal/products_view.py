@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ...simulator.products import Figure, Product
 from ...simulator.record.files import picked
-from .console import PAGE_WIDTH
+from .tables import folding
 
 COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")
 
@@ -106,10 +106,8 @@ def _heading(product: Product) -> tuple[Text, Text]:
 
 
 def _section(name: str, figures: list[Figure]) -> Table:
-    table = Table(title_justify="left", box=None, pad_edge=False, width=PAGE_WIDTH, show_header=False)
-    table.title = Text(f"\n[{name}]", style="bold")
-    for column, width in (("figure", 30), ("value and unit", 18), ("grade", 2), ("source", 27)):
-        table.add_column(column, width=width, overflow="fold")
+    table = folding(("figure", 30), ("value and unit", 18), ("grade", 2), ("source", 27), heads=False)
+    table.title, table.title_justify = Text(f"\n[{name}]", style="bold"), "left"
     for figure in figures:
         cells = (figure.key.removeprefix(f"{name}."), _value(figure), _grade(figure), _source(figure))
         table.add_row(*(Text(cell) for cell in cells), style="yellow" if figure.assumed else "")
@@ -137,10 +135,8 @@ def _source(figure: Figure) -> str:
 
 
 def _legend(product: Product) -> Table:
-    table = Table(title_justify="left", box=None, pad_edge=False, width=PAGE_WIDTH, show_header=False)
-    table.title = Text("\nsources", style="bold")
-    table.add_column("id", width=6)
-    table.add_column("what it is", overflow="fold")
+    table = folding(("id", 6), ("what it is", 0), heads=False)
+    table.title, table.title_justify = Text("\nsources", style="bold"), "left"
     for name, text in product.sources.items():
         table.add_row(Text(name), Text(text))
     return table

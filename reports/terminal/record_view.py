@@ -1,7 +1,7 @@
 """The page of a run, and what `reading.read_record` gave as a page of the terminal or as plain data.
 
 The page of one run is read from top to bottom in half a minute; `gallery/rms_norm_grad.svg` shows one. Each limit under
-`held by` was found by timing the run without it, each change under `try` by timing the run with it. A pipe that is busy
+`limiter` was found by timing the run without it, each change under `try` by timing the run with it. A pipe that is busy
 most of the time is the one to relieve; `of which` is the part of its busy time that sharing bandwidth added. A page is at
 most 80 columns wide. `sections.py` makes its parts.
 """
@@ -21,7 +21,7 @@ from ...simulator.record.run import Run
 from ...simulator.spread import Spread
 from ..facts.texts import count, figure
 from . import sections
-from .sections import add_row, make_table
+from .tables import add_row, make_table
 
 SHOWN = 5  # tilings of an exploration
 

@@ -18,7 +18,7 @@ from ..facts import facts, json_view, texts
 from ..facts.authors import compiler, script_text
 from ..facts.texts import clean
 from ..facts.warned import message_json
-from . import sections
+from . import sections, tables
 
 if TYPE_CHECKING:
     from ...simulator.triton_shim.scripts.script import ScriptOutcome
@@ -36,15 +36,15 @@ def script_page(script: str, found: Collector) -> RenderableType:
         return Group(Text(), title, Text(NOTHING))
     dearest = found.dearest
     title.append(f" on {facts.product_name(dearest)}" if dearest else "", style="not bold")
-    table = sections.make_table(*COLUMNS, *BUFFERS)
+    table = tables.make_table(*COLUMNS, *BUFFERS)
     groups = found.by_time
     for group in groups[:MOST_ROWS]:
-        sections.add_row(table, *_cells(group, found.time_us))
+        tables.add_row(table, *_cells(group, found.time_us))
     rest = groups[MOST_ROWS:]
     spent = texts.micros(sum(g.time_us for g in rest))
     more = [Text(f"  and {len(rest)} more rows, {spent} us", style="dim")]
     code = script_text(g.dearest for g in groups)
-    made = [sections.fact("code", code)] if code else []
+    made = [tables.fact("code", code)] if code else []
     wrong = [part for g in found.faulty for part in _faults(g)]
     return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found), *wrong)
 

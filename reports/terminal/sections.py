@@ -1,6 +1,6 @@
 """The sections of the page of one run, each a function from Run to renderables; a section without facts is empty.
 
-Every line is at most 80 columns wide. `record_view.py` puts the sections together.
+`tables.py` has the shapes of their lines, `record_view.py` puts the sections together.
 """
 
 from __future__ import annotations
@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.cells import cell_len
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ...simulator.messages import FAULT, NOTE, TIME
@@ -30,16 +28,17 @@ from ..facts.launch_figures import (
     freed_text,
     holes_bytes,
     made_at,
+    shape_text,
     why_text,
 )
 from ..facts.repeat_command import options_text
 from ..facts.texts import Bar, clean
 from ..facts.warned import TITLES, by_kind, faults_text
 from .console import PAGE_WIDTH
+from .tables import CutLine, add_row, fact, item, make_table
 
 Block = list[RenderableType]
 
-PLACE_WIDTH = 25
 FROM_WIDTH = 20
 MOST_BOUNDS = 6
 MOST_LIMITS = 3
@@ -49,7 +48,6 @@ MOST_LAUNCHES = 10
 MOST_REMARKS = 8
 SMALLEST_SHARE = facts.SMALLEST_SHARE
 MENTIONED_SHARE = 0.01
-LONGEST_TEXT = 8 * PAGE_WIDTH  # of one remark; records may hold anything
 
 
 def title_line(run: Run) -> Text:
@@ -91,14 +89,12 @@ def time(run: Run) -> Block:
         return [fact("time", "none: no kernel runs" if idle else "not asked for: this run has values only")]
     mhz = facts.product_figure(run, "clock.aicore_mhz")
     clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
-    overhead = sum(x.overhead_us for x in run.launches)
-    spent = f"{texts.micros(run.time_us)} us: {texts.count(run.cycles)} cycles{clock}"
-    rows: Block = [fact("time", f"{spent} + {texts.micros(overhead)} us launch overhead", style="bold")]
+    rows: Block = [fact("time", facts.time_text(run, clock), style="bold")]
     between = interval_text(run)
     rows += [fact("board", between)] if between else []
     bound = facts.binding(run)
     if bound is not None:
-        rows.append(fact("bound", bound_text(bound)))
+        rows.append(fact("bound", facts.allowed(bound)))
     found = l2_text(run)
     l2 = [fact("l2", found)] if found else []
     return [*rows, *l2, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
@@ -111,10 +107,10 @@ def _held_by(run: Run) -> Block:
     if not run.lifted:
         return []
     if not named:
-        return [fact("held by", "nothing that lifting one limit alone would help")]
+        return [fact("limiter", "none: without any one of the limits alone it takes as long")]
     (first, most), *rest = named
     text = f"{first}: {most} less time without it"
-    return [fact("held by", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
+    return [fact("limiter", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
 
 
 def _try(run: Run) -> Block:
@@ -133,11 +129,6 @@ def _trust(run: Run) -> Block:
     told = {g: x for g, x in shares.items() if x >= SMALLEST_SHARE and g in texts.GRADES}
     named = [f"{texts.percent(x)} {texts.GRADES[g]}" for g, x in told.items()]
     return [fact("figures", ", ".join(named))] if named else []
-
-
-def bound_text(bound: facts.Bound) -> str:
-    """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
-    return f"{facts.allowed(bound)}; the run reaches {texts.percent(bound.fraction)} of it"
 
 
 def _work(run: Run) -> str:
@@ -165,7 +156,7 @@ def bounds(run: Run) -> Block:
     ordered = sorted(run.bounds.items(), key=lambda item: -item[1])
     if not ordered:
         return []
-    table = make_table(("lower bounds", 35), (">us", 9), (">of run", 8), ("", 20))
+    table = make_table(("lower bounds", 35), (">us", 9), (">of time", 8), ("", 20))
     for name, us in ordered[:MOST_BOUNDS]:
         part = facts.share(us, run.time_us)
         add_row(table, texts.meaning(name), texts.micros(us), texts.percent(part), Bar(part, style="cyan"))
@@ -178,7 +169,9 @@ def pipes(run: Run) -> Block:
     """How long each pipe was busy, and what it waited for most."""
     if not run.pipes:
         return []
-    table = make_table(("pipes", 12), (">busy cycles", 13), (">share", 6), ("", 20), ("waits most for", 25))
+    table = make_table(
+        ("pipes", 10), (">busy cycles", 12), (">of cycles", 9), ("", 20), ("waits most for", 25)
+    )
     idle = []
     for name, pipe in sorted(run.pipes.items(), key=lambda item: -item[1].busy_cycles):
         if pipe.busy_cycles <= 0:
@@ -190,7 +183,7 @@ def pipes(run: Run) -> Block:
         if part >= SMALLEST_SHARE:
             shared = texts.count(pipe.shared_cycles), texts.percent(part)
             add_row(table, "  of which", *shared, "for shared bandwidth", "", style="dim")
-    last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
+    last = [CutLine("  never used: ", ", ".join(idle), "dim")] if idle else []
     return [Text(), table, *last]
 
 
@@ -209,14 +202,14 @@ def buffers(run: Run) -> Block:
         add_row(table, f"  {bits_text(buffer)}", "", "", "", style="dim")
         found = alive_at_peak(buffer)
         for n, value in found[:MOST_VALUES]:
-            add_row(table, *_alive(n, value), made_at(value, FROM_WIDTH), style="dim")
+            add_row(table, *_alive(n, value), made_at(value), style="dim")
         if len(found) > MOST_VALUES:
             add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
         if holes := holes_bytes(buffer):
             add_row(table, "  between and above them", texts.kib(holes), "hole", "", style="dim")
     said = [(n, ":", allocated_text(b)) for n, b in used.items()]
     said += [(n, " would need", freed_text(b)) for n, b in used.items()]
-    return [Text(), table, *(_hanging(f"{clean(n, 12)}{verb} {x}", "dim") for n, verb, x in said if x)]
+    return [Text(), table, *(item(f"{clean(n, 12)}{verb} {x}", "dim") for n, verb, x in said if x)]
 
 
 def _fill(buffer: Buffer) -> float:
@@ -225,10 +218,9 @@ def _fill(buffer: Buffer) -> float:
 
 def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
     """Of n alike."""
-    dims = "x".join(map(str, value.shape)) or ("scalar" if value.dtype else "")
     name = f"{f'{n} x ' if n > 1 else ''}{clean(value.name, 20)}"
     return (
-        f"  {name}  {dims} {value.dtype}".rstrip(),
+        f"  {name}  {shape_text(value)}".rstrip(),
         texts.kib(n * value.bytes * value.copies),
         why_text(value),
     )
@@ -258,7 +250,7 @@ def _losses(name: str, e: ErrorReport) -> Block:
     }
     found = ", ".join(f"{texts.count(n)} {what}" for what, n in counts.items() if n)
     text = f"{clean(name, 30)}: {found}, of {texts.count(elements)} elements"
-    return [_hanging(text, "yellow")] if found else []
+    return [item(text, "yellow")] if found else []
 
 
 def numerics(run: Run) -> Block:
@@ -286,9 +278,9 @@ def lines(run: Run) -> Block:
     out: Block = [Text(), Text("the lines that cost most", style="bold")]
     for cost in dear[:MOST_LINES]:
         part = texts.percent(facts.share(cost.cycles, run.cycles))
-        where = texts.place(cost.file, cost.line, 44)
-        out.append(Text.assemble(f"{part:>6}  {texts.count(cost.cycles):>9} cycles  ", (where, "bold")))
-        out.append(Text(f"        {clean(cost.source.strip(), PAGE_WIDTH - 8)}"))
+        head = f"{part:>6}  {texts.count(cost.cycles):>9} cycles  "
+        out.append(CutLine(head, texts.place(cost.file, cost.line), "bold"))
+        out.append(CutLine("        ", cost.source.strip()))
     return out
 
 
@@ -308,7 +300,7 @@ def remarked(title: str, what: str, found: Sequence[str], style: str) -> Block:
     if not found:
         return []
     hidden = len(found) - MOST_REMARKS
-    shown = [_hanging(text, style) for text in found[:MOST_REMARKS]]
+    shown = [item(text, style) for text in found[:MOST_REMARKS]]
     return [
         Text(),
         Text(title, style=style if style != "dim" else "bold"),
@@ -328,56 +320,6 @@ def opening(record: str | None) -> Block:
     if cell_len(command) <= PAGE_WIDTH:
         return [Text(command)]
     return [Text("ascendtile report \\"), Text(file, overflow="fold")]
-
-
-# ---- shapes of lines ----
-
-
-def fact(name: str, text: str, style: str = "") -> Table:
-    """One line of the page, such as "bound   HBM bandwidth allows ..."."""
-    table = Table.grid()
-    table.add_column(width=8)
-    table.add_column(width=PAGE_WIDTH - 8, overflow="fold")
-    table.add_row(Text(name, style="dim"), Text(clean(text, LONGEST_TEXT), style=style))
-    return table
-
-
-def make_table(*columns: tuple[str, int]) -> Table:
-    """Columns of (title, width); a title that begins with '>' is flushed right, and so is its column."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="")
-    for title, width in columns:
-        right = title.startswith(">")
-        header = Text(title.removeprefix(">"), style="dim" if right else "bold")
-        side: Any = "right" if right else "left"
-        table.add_column(header, width=width, justify=side, no_wrap=True, overflow="crop")
-    return table
-
-
-def folding(*columns: tuple[str, int | None]) -> Table:
-    """Columns likewise, whose cells fold; width 0 is what the page has left, None that of the longest cell, if there is
-    room."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    taken = sum((width or 0) + 1 for _, width in columns)
-    for title, width in columns:
-        side: Any = "right" if title.startswith(">") else "left"
-        room = PAGE_WIDTH - taken if width == 0 else width
-        table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
-    return table
-
-
-def add_row(table: Table, *cells: str | Bar, style: str = "") -> None:
-    """Add cells, each cut to the width of its column."""
-    widths = [column.width or PAGE_WIDTH for column in table.columns]
-    pairs = zip(cells, widths, strict=True)
-    table.add_row(*(x if isinstance(x, Bar) else Text(clean(x, w)) for x, w in pairs), style=style)
-
-
-def _hanging(text: str, style: str) -> Table:
-    table = Table.grid()
-    table.add_column(width=2)
-    table.add_column(width=PAGE_WIDTH - 2, overflow="fold")
-    table.add_row(Text("- "), Text(clean(text, LONGEST_TEXT), style=style))
-    return table
 
 
 def _more(hidden: int, what: str) -> Block:

@@ -1,4 +1,4 @@
-"""Views of a validation: rows beside measurements, then the errors of each group."""
+"""Views of a validation: the errors of each group, then rows beside measurements."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from ...kernels.validation.accuracy.summaries import FITTED, NOT_FITTED
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ..facts.texts import clean
-from .sections import folding
+from .tables import folding
 
-LEGEND = (
-    "interval: what nine of ten measured times should lie between; error: (predicted - measured) / measured; bound: "
-    "the roofline of peak rates only; *: a figure of ours was fitted on this row, all others are held out; numbers: "
-    "what is not modelled, or how the row was simulated, below its table. By group: absolute errors of rows held "
-    "out (of all, where none is), half and nine of ten of which are smaller; rank: Spearman's correlation; inside: "
-    "rows whose measured time lies in the interval that should hold 90 %; width: the upper end of the middle one "
-    "over its lower end; peaks: median error of peak rates alone"
+GROUPS_LEGEND = (
+    "absolute errors of rows held out (of all, where none is), half and nine of ten of which are smaller; rank: Spearman's "
+    "correlation; inside: rows whose measured time lies in the interval that should hold 90 %; width: the upper end of the "
+    "middle one over its lower end; peaks: median error of peak rates alone"
+)
+ROWS_LEGEND = (
+    "Rows: interval: what nine of ten measured times should lie between; error: (predicted - measured) / measured; bound: "
+    "the roofline of peak rates only; *: a figure of ours was fitted on this row, all others are held out; numbers: what is "
+    "not modelled, or how the row was simulated, below its table"
 )
 
 PARTS = (f": {FITTED}", f": {NOT_FITTED}")  # what the names of a group's parts end in
@@ -92,19 +94,18 @@ def _some(ids: list[str]) -> str:
 
 
 def page(found: Validation) -> RenderableType:
-    """Rows by group and unit, then the groups, then what was not judged."""
-    parts: list[RenderableType] = []
+    """The groups and what was not judged, then rows by group and unit."""
+    parts: list[RenderableType] = [Text("no row is judged")]
+    if found.groups:
+        parts = [_groups(found.groups), Text(f"\n{GROUPS_LEGEND}", style="dim")]
+    parts += [*(Text(f"\n{text}") for text in remarks(found)), Text(f"\n{ROWS_LEGEND}", style="dim")]
     shown = [r for r in found.results if r.prediction is not None or not r.row.excluded]
     for group, unit in dict.fromkeys((r.row.group, r.row.unit) for r in shown):
         rows = [r for r in shown if (r.row.group, r.row.unit) == (group, unit)]
         notes = _numbered(rows)
-        parts += [Text(f"{clean(group, 60)}, {unit}", style="bold"), _rows(rows, notes)]
-        parts += [*(Text(f"{k} {clean(note, 400)}", style="dim") for note, k in notes.items()), Text()]
-    if found.groups:
-        parts += [_groups(found.groups), Text(f"\n{LEGEND}", style="dim")]
-    else:
-        parts.append(Text("no row is judged"))
-    return Parts(*parts, *(Text(f"\n{text}") for text in remarks(found)))
+        parts += [Text(f"\n{clean(group, 60)}, {unit}", style="bold"), _rows(rows, notes)]
+        parts += [Text(f"{k} {clean(note, 400)}", style="dim") for note, k in notes.items()]
+    return Parts(*parts)
 
 
 def _numbered(results: Iterable[Result]) -> dict[str, int]:

@@ -90,9 +90,11 @@ MOST_COPIES = 64  # of a value whose places are told: a record may hold any numb
 
 @dataclass(frozen=True)
 class LiveValue:
-    """One value that is alive at a buffer's peak: bytes are for one copy. offset: where it begins; offsets: where each copy
-    does, empty where one follows the other. why: what it is there for ("tile", "carried", "scratch", "broadcast", "widened
-    operand", "comparison", "stride padding", "product in UB", ...), "" in old records."""
+    """One value that is alive at a buffer's peak: bytes are for one copy. shape, dtype: empty of a buffer that is no tile of
+    the kernel. offset: where it begins; offsets: where each copy does, empty where one follows the other. why: what it is
+    there for ("tile", "carried", "scratch", "broadcast", "widened operand", "comparison", "stride padding", "product in UB",
+    ...), "" in old records.
+    """
 
     name: str
     file: str
@@ -157,7 +159,10 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The first instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
+    """Instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
+
+    All of them, or those of some cores from start to end: the slowest, the first, the last, then others; where the slowest
+    core alone has too many, its first ones. Records of earlier versions have the first ones of all cores.
 
     pipe indexes `pipes`, line indexes `Launch.lines`, name indexes `names` (the operation, or the path of a transfer).
     start, end: cycles between which the pipe is taken; done: when the result can be used. bytes: of a transfer, else 0.
@@ -176,8 +181,8 @@ class Timeline:
     it is what the scalar unit had waited for last. bandwidth: cycles at the end of a transfer (part of start to end) that
     sharing bandwidth with others added.
 
-    complete: whether these are all instructions of the launch. until: every instruction that starts before that cycle is
-    here. The arrays from gap on are None in records that an earlier version wrote.
+    complete: whether these are all instructions of the launch. until: every instruction of a core in `core` that starts
+    before that cycle is here. The arrays from gap on are None in records that an earlier version wrote.
     """
 
     pipes: tuple[str, ...]

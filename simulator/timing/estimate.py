@@ -31,6 +31,7 @@ from ..record.run import Buffer, Launch, Pipe
 from .code_size import further_code_us
 from .costs.l2_cache import FirstTouch
 from .costs.l2_start import l2_of
+from .engine._code import Code
 from .engine.engine import REASONS, EngineResult, Machine, ProgramGroup, Trace, simulate
 from .engine.layout import code_of
 from .engine.machine import Wiring, cold_code_us, launch_overhead_us, wire, with_l2_rate, with_memory_rate
@@ -53,7 +54,7 @@ from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
 from .results.occupancy import Points, occupancy
 from .results.rooflines import core_bytes, roofs
 from .results.sensitivity import lifted_cycles
-from .results.timeline import launch_timeline, source_texts, timeline_messages
+from .results.timeline import launch_timeline, source_texts, timeline_messages, whole_cores
 from .trace.scalar_evolution import NotAlikeError
 
 MOST_KEPT = 1 << 20  # bytes of traces that a launch keeps for what is read later
@@ -199,6 +200,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     wiring = replace(plan.wiring, machine=machine)
     code = code_of(groups)
     result = simulate(machine, groups, limit, details, code=code)
+    shown = Later(lambda: _with_whole_cores(machine, groups, result, limit, code))
     used = int((result.core_programs > 0).sum())
     programs = len(result.programs)
     compiled = call.device.author == TRITON_ASCEND
@@ -224,7 +226,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         programs=programs,
         instructions=result.instructions_run,
         pipes=later(lambda: _pipes(plan, result, used, groups if limit else None)),
-        buffers=later(lambda: _buffers(plan, occupancy(plan, result, groups, code))),
+        buffers=later(lambda: _buffers(plan, occupancy(plan, shown(), groups, code))),
         lines=later(lambda: costs()[0]),
         other_cycles=later(lambda: result.cycles - sum(x.cycles for x in costs()[0])),
         bounds=later(lambda: bounds_us(wiring, groups, result.resource_bytes, overhead, per_us)),
@@ -233,7 +235,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         notes=(*plan.notes(-(-programs // machine.cores), compiled), *timeline_messages(result, limit)),
         lifted=_lifted(call, plan, wiring, groups, result.cycles, overhead),
         grades=later(lambda: grade_shares(plan, result, used, overhead, per_us)) if details else {},
-        timeline=later(lambda: launch_timeline(plan, result, groups, costs()[1])) if limit else None,
+        timeline=later(lambda: launch_timeline(plan, shown(), groups, costs()[1])) if limit else None,
         roofs=later(lambda: roofs(plan, machine, result, per_us)) if details else {},
         sources=later(lambda: source_texts(kernel, costs()[0], texts)) if limit else (),
         core_cycles=tuple(result.core_cycles.tolist()) if limit else (),
@@ -244,6 +246,15 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
     )
     launch = with_interval(launch, product) if details else launch
     return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)
+
+
+def _with_whole_cores(
+    machine: Machine, groups: list[ProgramGroup], result: EngineResult, limit: int, code: Code
+) -> EngineResult:
+    """Which core is slowest is known once all have run: where not all records are kept, the engine runs again for some."""
+    if not limit or len(result.timeline) == result.records_run:
+        return result
+    return simulate(machine, groups, limit, False, code=code, cores=whole_cores(result, limit))
 
 
 def _resources(machine: Machine, result: EngineResult, touch: FirstTouch) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -36,27 +35,11 @@ def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
         try:
             vars(call)["places"] = place_program(call, call.program)
         except BufferOverflowError as e:
-            raise _Overflow(e, call) from None
+            raise BufferOverflowError(
+                str(e), e.space, e.need_bytes, e.have_bytes, lambda: _advice(call)
+            ) from None
     found: tuple[MemorySpaces, Placement] = vars(call)["places"]
     return found
-
-
-class _Overflow(BufferOverflowError):
-    """An overflow with its way out, found by trying once it is read; a search over tilings does not read it."""
-
-    def __init__(self, found: BufferOverflowError, call: Call) -> None:
-        super().__init__(str(found), found.space, found.need_bytes, found.have_bytes)
-        self.call = call
-
-    def __str__(self) -> str:
-        return f"{self.args[0]}\n{self.advice}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return BufferOverflowError, (str(self), self.space, self.need_bytes, self.have_bytes)
-
-    @functools.cached_property
-    def advice(self) -> str:
-        return _advice(self.call)
 
 
 def place_program(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:

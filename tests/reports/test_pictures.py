@@ -71,8 +71,9 @@ def test_a_histogram_has_every_element(run: Run) -> None:
 
 
 def test_a_heat_map_has_the_best_of_each_cell(exploration: Exploration) -> None:
-    (axes,) = pictures.heat_map(exploration, "rows", "buffers").axes
-    shown = np.exp(axes.images[0].get_array())
+    axes, colour_bar = pictures.heat_map(exploration, "rows", "buffers").axes
+    shown = axes.images[0].get_array()
+    assert colour_bar.get_ylabel() == "us"
     for i, rows in enumerate(exploration.axes["rows"]):
         for j, buffers in enumerate(exploration.axes["buffers"]):
             times = [

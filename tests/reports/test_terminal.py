@@ -27,18 +27,18 @@ tile  medium  float16
 device  Ascend 910B3 (ascend910b3), changed: buffers.l1 = 262144
 tiling  rows=2  cols=4096  strategy=whole
 time    38.0 us: 60,000 cycles at 1800 MHz + 4.00 us launch overhead
-bound   HBM bandwidth allows 28.5 us; the run reaches 75 % of it
+bound   HBM bandwidth allows 28.5 us, 75 % of the run's time
 work    40 programs on 40 of 40 cores, 12,345 instructions
 
-lower bounds                               us   of run
+lower bounds                               us  of time
 HBM bandwidth                            28.5     75 % ###############.....
 Vector unit (AIV.V)                      13.0     34 % #######.............
 launch overhead                          4.00     11 % ##..................
 
-pipes          busy cycles  share                      waits most for
-AIV.MTE2            45,000   75 % ###############.....
-  of which          30,000   50 % for shared bandwidth
-AIV.V               24,000   40 % ########............ data (60 %)
+pipes       busy cycles of cycles                      waits most for
+AIV.MTE2         45,000      75 % ###############.....
+  of which       30,000      50 % for shared bandwidth
+AIV.V            24,000      40 % ########............ data (60 %)
   never used: AIV.S
 
 buffers at their peak                   KiB              of
@@ -241,8 +241,9 @@ def test_a_narrow_terminal_wraps_lines_and_cuts_no_digit(monkeypatch):
         (texts.clean("a\nb\tc\u202e\ud800"), "a b c\\u202e\\ud800"),
         (texts.clean("漢" * 10, 9), "漢漢漢 .."),
         (texts.place("/a/b.py", 7), "b.py:7"),
-        (texts.place("/a/a_long_name.py", 1234, 12), "a_lon..:1234"),
-        (texts.place("/a/b.py", 2**62, 10), "..:46116.."),
+        (texts.cut("a_long_name.py:1234", 12), "a_lon..:1234"),
+        (texts.cut(f"b.py:{2**62}", 10), "..:46116.."),
+        (texts.cut("a sentence: with words", 12), "a sentence.."),
     ],
 )
 def test_words(shown, text):

@@ -89,10 +89,7 @@ def _check_target(output: str, kind: str) -> None:
 def _left_out(shown: int, recorded: int, complete: bool) -> str:
     if shown < recorded:
         return f"; {recorded - shown:,} more are recorded, --window and --limit choose others"
-    more = (
-        "; the run has more: the trace ends where its timeline begins to lack some (device option timeline)"
-    )
-    return "" if complete else more
+    return "" if complete else "; the run has more, which its timeline does not keep (device option timeline)"
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

@@ -35,10 +35,10 @@ PICTURES = (".png", ".svg")
 def command(groups: tuple[str, ...], plot: str | None, table: str | None, cross: bool, as_json: bool) -> None:
     """Simulate what others measured on boards, and tell the error.
 
-    Shows measured, predicted and roofline figures of every row, then median and 90th percentile of the
-    absolute error and the rank correlation of every group, rows that figures were fitted on and others
-    apart. Rows that are not judged are listed with the reason. The columns, ops and tiling keys of a table
-    of your own are in kernels/validation/TABLES.md of the sources.
+    Shows median and 90th percentile of the absolute error and the rank correlation of every group, rows that
+    figures were fitted on and others apart, and which rows are not judged and why; then measured, predicted and
+    roofline figures of every row. The columns, ops and tiling keys of a table of your own are in
+    kernels/validation/TABLES.md of the sources.
 
     Example: ascendtile validate --group micro --plot micro.svg
     """
@@ -95,7 +95,7 @@ def _show(found: object, as_json: bool) -> None:
 
     assert isinstance(found, Validation)
     if not as_json:
-        show(view.page(found), wide=True)
+        show(view.page(found))
         return
     for text in view.remarks(found):
         note(text)

@@ -87,8 +87,10 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
     core.left -= 1
     core.busy[p] += free - start
     world.line_busy[<int64_t>record.line * world.pipes + p] += free - start
-    world.records_run += 1
+    core.run += 1
     world.instructions_run += record.instructions * world.pipe[p].count
+    if not core.told:
+        return
     if world.timeline_size < world.timeline_limit:
         row = &world.timeline[world.timeline_size]
         row[0] = TimelineRow(

@@ -6,7 +6,7 @@ time is known when the next program is handed out; then the lowest core takes it
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -155,16 +155,18 @@ def run(
     const PipeRow[::1] pipes, int units, const ChannelRow[::1] channels, const double[::1] capacity,
     double dispatch, double core_start, double cross, double issue, const int64_t[::1] expected,
     Code code, double[:, ::1] queue_times, int[:, :, ::1] queue_records,
-    double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
+    double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs, int64_t[::1] core_records,
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[:, :, ::1] line_stalls,
     double[::1] line_exposed, double[::1] channel_bytes, SpanRow[::1] spans,
-    TimelineRow[::1] timeline, double[::1] timeline_until, int64_t[::1] counters, bint by_line, bint buffers,
+    const uint8_t[::1] told, TimelineRow[::1] timeline, double[::1] timeline_until, int64_t[::1] counters,
+    bint by_line, bint buffers,
 ):
     """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
 
-    No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
-    in use; the length of `timeline` less one is the limit. `timeline_until` becomes the least start of a
-    record that is not in it. by_line: fill `line_exposed`. buffers: whether records wait for them.
+    No array may be empty. `counters` becomes instructions run, late starts, rows of the timeline in use; the
+    length of `timeline` less one is the limit. told: by core, whether its records go into the timeline;
+    `timeline_until` becomes the least start of one of theirs that is not in it. by_line: fill `line_exposed`.
+    buffers: whether records wait for them.
     """
     cdef int n_cores = <int>queue_times.shape[0], n_pipes = <int>pipes.shape[0], c, p
     cdef World world
@@ -200,7 +202,7 @@ def run(
     )
     try:
         for c in range(n_cores):
-            cores[c].index = c
+            cores[c].index, cores[c].told = c, told[c]
             cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
             make_decoder(&code.all, &cores[c].decoder)
             cores[c].slot_count = code.all.slot_count
@@ -224,9 +226,10 @@ def run(
             if not more:
                 break
             PyErr_CheckSignals()
-        counters[0], counters[1] = world.records_run, world.instructions_run
-        counters[2], counters[3] = world.late, world.timeline_size
+        counters[0], counters[1], counters[2] = world.instructions_run, world.late, world.timeline_size
         timeline_until[0] = world.timeline_until
+        for c in range(n_cores):
+            core_records[c] = cores[c].run
         for c in range(n_cores):
             if cores[c].left:
                 return c, cores[c].program, first_unknown(&cores[c])

@@ -254,6 +254,8 @@ cdef struct Core:
     Pipe pipes[MAX_PIPES]
     double* busy  # [pipes]
     double* stalls  # [pipes, REASONS]
+    int64_t run  # records that it ran
+    bint told  # whether they go into the timeline
 
 cdef struct World:
     int pipes, units
@@ -267,10 +269,10 @@ cdef struct World:
     double* line_busy  # [lines, pipes]
     double* line_stalls  # [lines, pipes, REASONS]
     double* channel_bytes
-    int64_t records_run, instructions_run, late
+    int64_t instructions_run, late
     TimelineRow* timeline
     int64_t timeline_size, timeline_limit
-    double timeline_until  # the least start of a record that is not in it
+    double timeline_until  # the least start of a record of a core that is told, which is not in it
     double* line_exposed
     bint by_line  # whether time is charged to lines
     int first_lane, lanes  # pipes that records are on

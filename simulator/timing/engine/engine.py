@@ -71,7 +71,7 @@ class EngineResult(NamedTuple):
     Args:
         cycles: from the launch to the last core being done.
         core_cycles: [cores] when the core's last program was done; 0 for a core without any.
-        core_programs: [cores] programs that it ran.
+        core_programs, core_records: [cores] programs and records that it ran.
         core_dispatch: [cores] cycles spent on taking programs.
         busy: [cores, pipes] cycles that the pipe is taken, streaming included.
         stalls: [cores, pipes, REASONS] cycles that the pipe is free before a record starts, by what the start
@@ -87,19 +87,21 @@ class EngineResult(NamedTuple):
         late_starts: transfers that were found after the clock had passed their start; 0 unless the engine is
             wrong.
         programs: rows (start, end, core), by launch number.
-        timeline: rows in the order in which they were computed: start, end (when the pipe is free) and done;
+        timeline: rows of the cores that were asked for, in the order in which they were computed: start, end (when
+            the pipe is free) and done;
             gap: cycles for which the pipe had been free since the record before (since the program's start,
             if there is none); reason of the gap, a number in REASONS, and waited: the record of the same
             program that it waited for, -1 if none (issue: what the scalar stage had waited for last; for one
             that is skipped the one before it on its pipe); both are -1 where there is no gap;
             beyond: cycles of a transfer that sharing bandwidth added; amount: its bytes; core, program,
             record (its number among those that the program does not skip), instruction (of the trace), pipe.
-        timeline_until: every record that starts before that is in the timeline; infinite if all are.
+        timeline_until: every record of those cores that starts before that is in the timeline; infinite if all are.
     """
 
     cycles: float
     core_cycles: Floats
     core_programs: Ints
+    core_records: Ints
     core_dispatch: Floats
     busy: Floats
     stalls: Floats
@@ -123,8 +125,9 @@ def simulate(
     by_line: bool = True,
     buffers: bool = True,
     code: Code | None = None,
+    cores: Sequence[int] | None = None,
 ) -> EngineResult:
-    """Run all programs of the groups; keep the first `timeline_limit` records that get computed.
+    """Run all programs of the groups; keep the first `timeline_limit` records of these cores (all, if not given).
 
     by_line: False leaves out what is charged to which line (`line_exposed`), which takes a quarter of the time.
     buffers: False lets no record wait for a buffer that others still read.
@@ -141,6 +144,7 @@ def simulate(
         raise UsageError("the groups have 0 programs, at least 1 is needed")
     layout = lay_out(machine, groups, code)
     output = _Output.zeros(machine, layout, timeline_limit)
+    output.told[slice(None) if cores is None else list(cores)] = 1
     stuck = _run(machine, layout, output, by_line, buffers)
     if stuck is not None:
         core, program, record = stuck
@@ -152,6 +156,7 @@ class _Output(NamedTuple):
     core_cycles: Floats
     core_dispatch: Floats
     core_programs: Ints
+    core_records: Ints
     busy: Floats
     stalls: Floats
     line_busy: Floats
@@ -159,6 +164,7 @@ class _Output(NamedTuple):
     line_exposed: Floats
     channel_bytes: Floats
     spans: Array
+    told: npt.NDArray[np.uint8]
     timeline: Array
     timeline_until: Floats
     counters: Ints
@@ -171,6 +177,7 @@ class _Output(NamedTuple):
             core_cycles=np.zeros(cores),
             core_dispatch=np.zeros(cores),
             core_programs=np.zeros(cores, np.int64),
+            core_records=np.zeros(cores, np.int64),
             busy=np.zeros((cores, pipes)),
             stalls=np.zeros((cores, pipes, len(REASONS))),
             line_busy=np.zeros((layout.lines, pipes)),
@@ -178,13 +185,14 @@ class _Output(NamedTuple):
             line_exposed=np.zeros(layout.lines),
             channel_bytes=np.zeros(len(layout.channels)),
             spans=np.zeros(layout.programs, SPAN),
+            told=np.zeros(cores, np.uint8),
             timeline=np.zeros(rows + 1, TIMELINE),
             timeline_until=np.zeros(1),
-            counters=np.zeros(4, np.int64),
+            counters=np.zeros(3, np.int64),
         )
 
     def result(self, machine: Machine) -> EngineResult:
-        records, instructions, late, rows = (int(n) for n in self.counters)
+        instructions, late, rows = (int(n) for n in self.counters)
         resource_bytes = np.zeros(len(machine.resources))
         for channel, amount in zip(machine.channels, self.channel_bytes, strict=False):
             np.add.at(resource_bytes, list(channel.resources), amount)
@@ -193,6 +201,7 @@ class _Output(NamedTuple):
             cycles=float(self.core_cycles.max()),
             core_cycles=self.core_cycles,
             core_programs=self.core_programs,
+            core_records=self.core_records,
             core_dispatch=self.core_dispatch,
             busy=self.busy,
             stalls=self.stalls,
@@ -201,7 +210,7 @@ class _Output(NamedTuple):
             line_exposed=self.line_exposed,
             resource_bytes=resource_bytes,
             channel_bytes=self.channel_bytes[: len(ports)] * ports,
-            records_run=records,
+            records_run=int(self.core_records.sum()),
             instructions_run=instructions,
             late_starts=late,
             programs=self.spans,
@@ -231,6 +240,7 @@ def _run(
         output.core_cycles,
         output.core_dispatch,
         output.core_programs,
+        output.core_records,
         output.busy,
         output.stalls,
         output.line_busy,
@@ -238,6 +248,7 @@ def _run(
         output.line_exposed,
         output.channel_bytes,
         output.spans,
+        output.told,
         output.timeline,
         output.timeline_until,
         output.counters,

@@ -26,6 +26,13 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
     return sum(size(op, definitions) for size in _sizes(operation(op).scratch))
 
 
+def scratch_name(op: Op, definitions: Definitions) -> str:
+    """What most of these bytes are for: "expansion of select": its operands as whole tiles."""
+    sizes = {what: size(op, definitions) for what, size in BYTES.items() if what in operation(op).scratch}
+    most = max(sizes, key=lambda what: sizes[what], default=Scratch.STATED)
+    return f"{NAMES.get(most, 'scratch')} of {op.name or op.kind}"
+
+
 @functools.cache
 def _sizes(needs: Scratch) -> tuple[Callable[[Op, Definitions], int], ...]:
     """What counts the bytes of each need."""
@@ -144,4 +151,15 @@ BYTES: dict[Scratch, Callable[[Op, Definitions], int]] = {
     Scratch.SLICED: lambda op, d: _sliced(op),
     Scratch.PAIRS: lambda op, d: 2 * op.results[0].numel * SORT_PAIR_BYTES,
     Scratch.STATED: lambda op, d: int(op.attrs["scratch"]),
+}
+NAMES = {
+    **dict.fromkeys(
+        (Scratch.OPERANDS, Scratch.SCALARS, Scratch.ALL, Scratch.FIRST, Scratch.SECOND), "expansion"
+    ),
+    Scratch.INTO_L1: "expansion",
+    Scratch.COMBINED: "combined values",
+    Scratch.PARTIALS: "partials",
+    Scratch.OFFSETS: "offsets",
+    Scratch.SLICED: "offsets",
+    Scratch.PAIRS: "values with indices",
 }

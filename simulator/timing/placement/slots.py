@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 
 from ...ir.program import Program, Value
 from ...record.run import Buffer, LiveValue
+from .layouts import tile_bytes
 from .memory_spaces import UB
+
+BESIDE = (
+    "scratch",
+    "broadcast",
+    "comparison",
+    "indices",
+)  # why a buffer is there that no value of the kernel asks for
 
 
 @dataclass
@@ -92,7 +100,13 @@ def _live_value(s: Slot, names: Mapping[int, str]) -> LiveValue:
         return LiveValue(s.label, "", s.line, (), "", s.size, s.copies, s.offset, s.why, s.offsets)
     name = s.label or v.name or names.get(v.id, "temporary")
     place = (s.size, s.copies, s.offset, s.why, s.offsets)
-    return LiveValue(name, v.loc.file, s.line or v.loc.line, v.shape, str(v.dtype), *place)
+    shape, dtype = (v.shape, str(v.dtype)) if _holds(s, v) else ((), "")
+    return LiveValue(name, v.loc.file, s.line or v.loc.line, shape, dtype, *place)
+
+
+def _holds(s: Slot, v: Value) -> bool:
+    """Whether a buffer has the shape of its value: what an operation needs besides may be far larger."""
+    return s.why not in BESIDE or s.size <= 2 * tile_bytes(v)
 
 
 def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:

@@ -75,15 +75,30 @@ WORK = {
 }
 
 
+def whole_cores(result: EngineResult, limit: int) -> list[int]:
+    """Cores whose records the timeline has from start to end, as many as `limit` records allow: the slowest, the first, the
+    last, then the slowest of the others. The slowest alone where it has more records than that."""
+    slowest = [int(c) for c in np.argsort(-result.core_cycles, kind="stable") if result.core_records[c]]
+    kept: list[int] = []
+    left = limit
+    for core in dict.fromkeys([slowest[0], min(slowest), max(slowest), *slowest]):
+        if not kept or result.core_records[core] <= left:
+            kept.append(core)
+            left -= int(result.core_records[core])
+    return kept
+
+
 def timeline_messages(result: EngineResult, limit: int) -> tuple[str, ...]:
     """What a launch says of a timeline that leaves out a part of it."""
     if not limit or len(result.timeline) == result.records_run:
         return ()
-    return (
-        f"timeline: the first {len(result.timeline):,} of {result.records_run:,} records of instructions, all that start "
-        f"in the first {result.timeline_until:,.0f} of {result.cycles:,.0f} cycles (device option timeline); "
-        "totals by pipe and line are of all of them",
-    )
+    cores, used = whole_cores(result, limit), int((result.core_records > 0).sum())
+    records = int(result.core_records[cores].sum())
+    what = f"the first {limit:,} of {records:,} records of instructions of core {cores[0]}, the slowest of {used}"
+    if records <= limit:
+        whose = f"{len(cores)} of {used} cores from start to end, the slowest ({cores[0]}) among them"
+        what = f"{records:,} of {result.records_run:,} records of instructions, those of {whose}"
+    return (f"timeline: {what} (device option timeline); totals by pipe and line are of all records",)
 
 
 def launch_timeline(
@@ -109,7 +124,7 @@ def launch_timeline(
         name=name[rows],
         reasons=REASONS,
         names=names,
-        until=result.cycles if complete else result.timeline_until,
+        until=min(result.cycles, result.timeline_until),
         **fields,
     )
 

@@ -202,7 +202,7 @@ def test_explain_says_how_sure_the_time_is_what_holds_it_up_and_what_to_try(run)
     status, out, err = run("launch(B=256)", options=("--explain",))
     assert (status, err) == (0, "")
     page = " ".join(out.split())
-    assert "held by Launch overhead:" in page or "held by Handing out programs:" in page
+    assert "limiter Launch overhead:" in page or "limiter Handing out programs:" in page
     assert "try B 256 -> " in page or "no change of one knob is faster" in page
     data = json.loads(run("launch(B=256)", options=("--explain", "--json"))[1])["dearest"]
     assert data["interval_us"][0] <= data["time_us"] <= data["interval_us"][1]

@@ -1,9 +1,12 @@
 """Buffers: which bytes a kernel needs, worked out by hand, and what an overflow says."""
 
+import pickle
+
 import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.errors import BufferOverflowError
 
 pytestmark = pytest.mark.usefixtures("by_hand")
 
@@ -99,6 +102,33 @@ def test_overflow_names_both_numbers_the_culprits_and_the_largest_block_that_fit
     ub(accumulate, single(n), single(n), n, BLOCK=16384)
     with pytest.raises(sim.RunError, match="ub overflow"):
         ub(accumulate, single(n), single(n), n, BLOCK=16385)
+
+
+def test_an_overflow_is_of_the_public_class_and_travels_with_its_advice():
+    with pytest.raises(BufferOverflowError) as e:
+        ub(accumulate, single(480_000), single(48_000), 480_000, BLOCK=48_000)
+    assert type(e.value) is BufferOverflowError
+    other = pickle.loads(pickle.dumps(e.value))
+    assert (str(other), other.need_bytes) == (str(e.value), e.value.need_bytes)
+    assert str(other).startswith(e.value.words)
+
+
+@sim.jit
+def chosen(x_ptr, y_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    keep = tl.load(x_ptr + tl.arange(0, M))[:, None] >= tl.load(y_ptr + tl.arange(0, N))[None, :]
+    tl.store(out_ptr + at, tl.where(keep, tl.load(out_ptr + at), 0.0))
+
+
+def test_scratch_is_named_by_what_it_holds_and_shows_no_shape_that_is_not_its_own():
+    """A mask of 64 x 128 bits takes 1 KiB; its operands as whole tiles, of a buffer of 32 KiB, are an expansion."""
+    with sim.device("ascend910b3"):
+        page = str(chosen.time((1,), single(64), single(128), single((64, 128)), M=64, N=128))
+    assert "expansion of select" in page
+    with sim.device("ascend910b3", compiler="triton-ascend"):
+        run = chosen.time((1,), single(64), single(128), single((64, 128)), M=64, N=128)
+    (large,) = (v for v in run.buffers["UB"].peak if v.name == "keep")
+    assert (large.bytes, large.shape, large.dtype) == (32 * 1024, (), "")
 
 
 def test_an_overflow_tells_the_most_copies_that_fit():

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
@@ -83,15 +87,31 @@ def test_bytes_are_those_that_passed() -> None:
 
 
 def test_a_timeline_that_is_cut_says_so_and_the_totals_stay() -> None:
-    whole, short = launch_of(100_000), launch_of(50)
-    assert short.timeline is not None
-    assert len(short.timeline.pipe) == 50
-    assert not short.timeline.complete
-    (words,) = set(short.notes) - set(whole.notes)
-    assert words.startswith("timeline: the first 50 of ")
-    assert f"in the first {short.timeline.until:,.0f} of {short.cycles:,.0f} cycles" in words
-    assert whole.timeline is not None
-    starts = whole.timeline.start
-    assert (starts < short.timeline.until).sum() <= 50
-    assert (whole.pipes, whole.cycles) == (short.pipes, short.cycles)
+    whole = launch_of(100_000)
+    slowest = int(np.argmax(whole.core_cycles))
+    for limit, what in (
+        (20, f"the first 20 of .* of core {slowest}, the slowest of 4"),
+        (300, "2 of 4 cores"),
+    ):
+        short = launch_of(limit)
+        assert short.timeline is not None
+        assert len(short.timeline.pipe) <= limit
+        assert not short.timeline.complete
+        (words,) = set(short.notes) - set(whole.notes)
+        assert re.search(f"^timeline: .*{what}", words)
+        assert (whole.pipes, whole.cycles) == (short.pipes, short.cycles)
     assert not any(n.startswith("timeline") for n in launch_of(0).notes)
+
+
+@given(st.integers(1, 600))
+def test_a_timeline_that_is_cut_has_the_slowest_core_and_of_each_core_all_until_its_end(limit: int) -> None:
+    whole, short = launch_of(100_000), launch_of(limit)
+    every, kept = whole.timeline, short.timeline
+    assert every is not None
+    assert kept is not None
+    cores = set(kept.core.tolist())
+    assert int(np.argmax(whole.core_cycles)) in cores
+    expected = np.isin(every.core, list(cores)) & (every.start < kept.until)
+    assert sorted(every.start[expected]) == sorted(kept.start[kept.start < kept.until])
+    assert kept.complete == (cores == set(every.core.tolist()) and kept.until == whole.cycles)
+    assert kept.until == whole.cycles or len(cores) == 1

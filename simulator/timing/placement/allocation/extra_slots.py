@@ -6,6 +6,7 @@ from ....ir.program import Op, Value
 from ..accumulator_inits import BT
 from ..layouts import align, tile_bytes
 from ..memory_spaces import L1, UB
+from ..scratch import scratch_name
 from ..slots import Slot
 from .context import Allocation
 
@@ -15,7 +16,7 @@ BIAS_IN_L1 = -1  # in place of the number of an operand
 def scratch(a: Allocation, op: Op) -> None:
     """What an operation needs in UB while it runs."""
     if size := a.needs.scratch.get(op.id):
-        at, label = a.lives.at[op.id], f"scratch of {op.name or op.kind}"
+        at, label = a.lives.at[op.id], scratch_name(op, a.definitions)
         size = align(size, a.alignment[UB])
         a.scratch_of[op.id] = Slot(list(op.results[:1]), at, at, size, label=label, why="scratch")
 

@@ -101,5 +101,5 @@ def test_renewed_output_is_cut_where_the_page_cuts_it():
     assert renewed(shown, printed) == ["time 12.5 us", "...", "bound 4.25 %", "..."]
     assert renewed(["a"], printed) == printed
     for gone in (["other 1", "..."], ["time 1.5 us", "bound 3 %", "..."]):
-        with pytest.raises(ValueError, match="no longer printed|came or went"):
+        with pytest.raises(ValueError, match=r"no longer printed|came or went"):
             renewed(gone, printed)

@@ -60,15 +60,18 @@ class Runner:
 
     def _sh(self, block: Block) -> None:
         for command, _ in commands(block):
-            self._command(command, block)
+            self.outcome(command, block)
 
     def _console(self, block: Block) -> None:
         for command, expected in commands(block):
-            shown, printed = "\n".join(expected or ()), self._command(command, block)
-            if "varies" in block.marks:
-                shown, printed = (HOST_TIME.sub("TIME", text) for text in (shown, printed))
-            difference = first_difference(shown.splitlines(), printed.splitlines())
+            difference = self.difference(expected or [], self.outcome(command, block).splitlines(), block)
             assert difference is None, f"{command}\n{difference}"
+
+    def difference(self, shown: list[str], printed: list[str], block: Block) -> str | None:
+        """The first one; times of the host are none where the block says that they vary."""
+        if "varies" in block.marks:
+            shown, printed = ([HOST_TIME.sub("TIME", line) for line in text] for text in (shown, printed))
+        return first_difference(shown, printed)
 
     def _table(self, block: Block) -> None:
         if "checked" in block.marks:
@@ -80,7 +83,7 @@ class Runner:
                 f"a table with figures is checked, or varies: {figures[:3]}"
             )
 
-    def _command(self, command: str, block: Block) -> str:
+    def outcome(self, command: str, block: Block) -> str:
         """What it prints, both streams; its exit status has to be the one that is marked, or 0."""
         words = shlex.split(command, comments=True)
         here = (

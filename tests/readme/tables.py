@@ -40,6 +40,15 @@ GROUPS = {
     "micro-benchmarks of a 910B3 board": "micro-benchmarks of a 910B3 board",
     "RmsNormGrad of an older release, the vendor's tiling of today": "RmsNormGrad, vendor's tiling",
 }
+GROUPS |= {  # as the page in Chinese calls them
+    "单核上的单条指令与单次搬运": "all of micro",
+    "**A2 和 A3 上未参与拟合的算子**": "held out: A2 and A3",
+    "所有未参与拟合的算子": "held out: all",
+    "attention，多数没有公开 tiling": "attention",
+    "归一化、softmax、SwiGLU、旋转位置编码，没有公开 tiling": "row kernels, no tiling published",
+    "几微秒的 launch": "small/launch",
+    "求和，没有公开 tiling": "reductions, no tiling published",
+}
 
 
 def operators(rows: Rows) -> Rows:

@@ -3,6 +3,7 @@
 import pytest
 
 from .markdown import Block, commands, read
+from .renew import renewed
 from .running import Runner, first_difference
 
 
@@ -92,3 +93,13 @@ def test_figures_of_the_host_may_differ_where_it_is_said(blocks, tmp_path):
 def test_an_extra_that_is_not_there_skips_its_block(blocks, tmp_path):
     with pytest.raises(pytest.skip.Exception, match="needs no_such_module"):
         Runner(tmp_path, long=False).run(blocks("<!-- needs: no_such_module -->\n```sh\nfalse\n```\n")[0])
+
+
+def test_renewed_output_is_cut_where_the_page_cuts_it():
+    shown = ["time 1.5 us", "...", "bound  3 %", "..."]
+    printed = ["time 12.5 us", "code", "bound 4.25 %", "end"]
+    assert renewed(shown, printed) == ["time 12.5 us", "...", "bound 4.25 %", "..."]
+    assert renewed(["a"], printed) == printed
+    for gone in (["other 1", "..."], ["time 1.5 us", "bound 3 %", "..."]):
+        with pytest.raises(ValueError, match=r"no longer printed|came or went"):
+            renewed(gone, printed)

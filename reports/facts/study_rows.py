@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ...kernels.study.bench import ModeRow
+from ...kernels.study.results import ModeRow
 from ...simulator.precision.metrics import ErrorReport
 from . import texts
 from .charts import power

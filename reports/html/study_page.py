@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
+from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from ...simulator.precision.metrics import ErrorReport
 from ..facts import texts
 from ..facts.charts import spread

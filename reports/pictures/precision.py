@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ...kernels.study.bench import EXACT, ROUNDED, ModeRow, Study
+from ...kernels.study.results import EXACT, ROUNDED, ModeRow, Study
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import texts

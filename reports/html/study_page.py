@@ -12,8 +12,8 @@ from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from ...simulator.precision.metrics import ErrorReport
 from ..facts import texts
 from ..facts.charts import spread
-from ..facts.study_json import StudySweep, read_study
-from ..facts.study_rows import (
+from ..facts.study.json_form import StudySweep, read_study
+from ..facts.study.rows import (
     colours,
     distinct,
     labelled,

@@ -11,8 +11,8 @@ from rich.text import Text
 from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, Answer, ModeRow, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
-from ..facts.study_rows import refusals
-from ..facts.study_words import (
+from ..facts.study.rows import refusals
+from ..facts.study.words import (
     BITS,
     NEED,
     REFERENCES,

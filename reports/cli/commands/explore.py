@@ -204,14 +204,14 @@ def _show_one(asked: SimpleNamespace, found: Exploration) -> None:
     from ...facts.repeat_command import repeat_tiling
     from ...terminal.console import PAGE_WIDTH, note, show, show_json
     from ...terminal.explore_view import exploration_page
-    from ..explore_export import as_csv, as_python
+    from ..explore_export import as_python, exploration_csv
 
     if asked.as_json:
         show_json(found.documented(asked.top))
     elif asked.export == "json":
         show_json(found.to_dict(len(found.found)))
     elif asked.export:
-        click.echo((as_csv if asked.export == "csv" else as_python)(found), nl=False)
+        click.echo((exploration_csv if asked.export == "csv" else as_python)(found), nl=False)
     else:
         show(exploration_page(found, asked.top))
         if found.best is not None:

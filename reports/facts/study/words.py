@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...kernels.study.results import ModeRow, Study
-from ...simulator.precision.acceptance import MIXED, MIXED_SHARE, SINGLE
-from .texts import clean
+from ....kernels.study.results import ModeRow, Study
+from ....simulator.precision.acceptance import MIXED, MIXED_SHARE, SINGLE
+from ..texts import clean
 
 BITS = (
     "bits: -log2(mean |error| / mean |result|): so many leading bits of a result of mean size are right; 10 bits are 3 "

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from ...kernels.study.results import GOLDENS, Answer, ModeRow, Study
-from ...simulator.errors import UsageError
-from ...simulator.precision.formats import get_format
-from ...simulator.precision.metrics import json_value
-from ...simulator.precision.need import Need
-from ...simulator.record.codec import decode_plain
-from ...simulator.record.files import picked
-from . import texts
-from .texts import clean
+from ....kernels.study.results import GOLDENS, Answer, ModeRow, Study
+from ....simulator.errors import UsageError
+from ....simulator.precision.formats import get_format
+from ....simulator.precision.metrics import json_value
+from ....simulator.precision.need import Need
+from ....simulator.record.codec import decode_plain
+from ....simulator.record.files import picked
+from .. import texts
+from ..texts import clean
 
 MOST_ROWS = 2000
 MOST_POINTS = 200

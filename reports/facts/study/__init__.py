@@ -1,0 +1,1 @@
+"""Precision studies: their rows, words and tables for every view."""

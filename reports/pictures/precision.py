@@ -17,6 +17,8 @@ from ..facts.study.json_form import read_study
 from ..facts.study.rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, new_figure, plain_figures, styled
 
+AGAINST = ((EXACT, "exact: inputs before rounding"), (ROUNDED, "rounded: inputs as multiplied"))
+
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:
     """Effective bits of every computation against both references, beside its time. given: a Study, or the JSON of one."""
@@ -28,7 +30,7 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
     labels = [texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}\n{r.cube_math_type}", 80) for r in rows]
     with styled():
         figure, (bits, time) = new_figure(9.0, 1.7 + 0.5 * len(rows), columns=2)
-        for k, (golden, label) in enumerate(((EXACT, "exact inputs"), (ROUNDED, "inputs as multiplied"))):
+        for k, (golden, label) in enumerate(AGAINST):
             at = [j + 0.2 * (2 * k - 1) for j in range(len(rows))]
             found = [_bits(r, name, golden) for r in rows]
             bits.barh(at, found, height=0.36, color=COLOURS[5 * k], label=label)
@@ -66,9 +68,11 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
             "this is a study of one point: `ascendtile precision --sweep k|scale|distribution` makes a sweep"
         )
     with styled():
-        figure, panels = new_figure(10.0, 4.2, columns=2)
         numbers = colours(study, name)
-        titles = ("effective bits", "elements without a finite result, %")
+        titles = ["effective bits", "elements without a finite result, %"]
+        lost = [x for points in _series(study.points, name, False).values() for _, x in points]
+        titles = titles if any(lost) else titles[:1]  # an axis without a figure says nothing
+        figure, panels = new_figure(10.0 if any(lost) else 6.4, 4.2, columns=len(titles))
         for axes, title in zip(panels, titles, strict=True):
             series = _series(study.points, name, title == titles[0])
             for label, points in sorted(series.items(), reverse=True):
@@ -76,7 +80,7 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
                 axes.plot(*zip(*points, strict=True), marker=MARKS[k % 8], color=COLOURS[k % 7], label=label)
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
             axes.set(xlabel=texts.clean(study.parameter, 40), ylabel=title)
-        below(figure, panels[0])
+        below(figure, panels[0], columns=2 * len(titles))
         panels[0].set_title(texts.clean(f"{study.first.op}: {name}", 80))
     return figure
 

@@ -60,7 +60,8 @@ def study_page(study: Study) -> RenderableType:
 def sweep_page(parameter: str, studies: Sequence[Study]) -> RenderableType:
     """A table for each output with the computations of every point; `--json` has all modes and figures."""
     parts: list[RenderableType] = [_heading(studies[0], parameter), *_answer(studies)]
-    parts += [Text("tiling  in each point the same in all rows, or as noted; --json and --export have it")]
+    words = "the same in all rows" if studies[0].tiling is not None else "each row its own best"
+    parts += [fact("tiling", f"{words} of a point; --json and --export csv have it")]
     outputs = list(dict.fromkeys(n for study in studies for row in study.rows for n in row.errors))
     for name in outputs:
         parts += [Text(f"\n{clean(name)}"), _sweep_table(parameter, studies, name)]

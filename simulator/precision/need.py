@@ -101,7 +101,7 @@ class Need:
             return Kept(bits >= self.bits, factor, f"{bits:.3g} bits")
         if self.tolerance is not None:
             factor = times_tolerance(actual, golden, *self.tolerance)
-            return Kept(factor <= 1, factor, f"the largest error is {factor:.3g} of what is allowed")
+            return Kept(factor <= 1, factor, f"the largest error is {factor:.3g} times what is allowed")
         found = next(v for v in verdicts(actual, golden, self.fmt or "fp32") if v.rule == self.rule)
         ratios = [x / found.thresholds[n] for n, x in found.measured.items()]
         words = ", ".join(f"{n.replace('_', ' ')} {x:.3g}" for n, x in found.measured.items())

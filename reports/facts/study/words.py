@@ -28,6 +28,7 @@ RULES = (
     "all rows alike). MERE, MARE: mean and largest |error| / |result|. (a) single-benchmark: MERE < T, MARE < 10 T, T = {}. "
     "(b) mixed-tolerance: {:g} % of the elements within atol + rtol |result|, rtol/atol = {}."
 )
+MOST_TIMES = 1000  # from which on an error is only told to be larger
 NEED = "need: against the exact inputs, with the same thresholds for every row; no 3x is an error three times too large."
 
 
@@ -43,9 +44,13 @@ def _power(x: float) -> str:
 
 
 def kept_text(row: ModeRow, name: str) -> str:
-    """ "yes", "no 1.5x"; "-" for an output that nothing was asked of."""
+    """ "yes", "no 1.5x", "no" where a NaN is wrong; "-" for an output that nothing was asked of."""
     kept = row.kept.get(name)
-    return "-" if kept is None else "yes" if kept.passed else f"no {kept.factor:.2g}x"
+    if kept is None or kept.passed or math.isinf(kept.factor):
+        return "-" if kept is None else "yes" if kept.passed else "no"
+    if kept.factor >= MOST_TIMES:
+        return f"no >{MOST_TIMES - 1}x"
+    return f"no {kept.factor:.2g}x" if kept.factor < 100 else f"no {kept.factor:.0f}x"
 
 
 def tiling_text(tiling: Mapping[str, Any], names: Iterable[str] | None = None) -> str:

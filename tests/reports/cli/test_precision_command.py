@@ -12,7 +12,7 @@ from ascendtile.simulator.device import CUBE_MATH_TYPES
 TINY = ("precision", "matmul", "--case", "tiny")
 ROW = {
     *("cube_math_type", "dtype", "compute_dtype", "output_dtypes", "status"),
-    *("time_us", "speedup", "errors", "verdicts", "reason"),
+    *("time_us", "speedup", "errors", "verdicts", "reason", "tiling", "kept", "seed_bits"),
 }
 
 

@@ -17,7 +17,7 @@ from ..facts.study.json_form import read_study
 from ..facts.study.rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, new_figure, plain_figures, styled
 
-AGAINST = ((EXACT, "exact: inputs before rounding"), (ROUNDED, "rounded: inputs as multiplied"))
+AGAINST = ((EXACT, "exact"), (ROUNDED, "rounded"))  # as tables call them
 
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:

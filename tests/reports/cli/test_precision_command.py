@@ -199,15 +199,10 @@ def test_json_of_an_answer_reads_back_as_the_same_page(ascendtile, tmp_path):
         assert data["answer"] in " ".join(ascendtile("report", path).out.split())
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        (),
-        ("--size", "m=16", "n=16", "k=16", "--tiling", "best"),
-        ("--seeds", "2", "--need", "bits=3"),
-        ("--sweep", "m=16,32"),
-    ],
-)
+BEST = ("--size", "m=16", "n=16", "k=16", "--tiling", "best")
+
+
+@pytest.mark.parametrize("more", [(), BEST, ("--seeds", "2", "--need", "bits=3"), ("--sweep", "m=16,32")])
 def test_what_is_asked_and_searched_fits_80_columns(ascendtile, more):
     case = ("precision", "matmul") if "--size" in more else NEED
     answer = ascendtile(*case, "--dtypes", "float32,float16", *more)

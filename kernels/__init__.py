@@ -29,7 +29,7 @@ from .operator.operator import Case, Operator
 from .operator.parameter import Parameter
 from .operator.registry import get_operator, operators
 from .running.run_op import OpResult, run_op
-from .study.bench import Study
+from .study.results import Study
 from .study.study import precision_study, precision_sweep
 
 __all__ = [

@@ -4,6 +4,7 @@ if __name__ == "tiling":
     raise ImportError("import ascendtile.tiling: the folder tiling/ is only the source of that package")
 
 
+from .best import best_tilings
 from .difference import Difference, difference
 from .explore import Interrupted, explore
 from .results.exploration import Exploration
@@ -20,6 +21,7 @@ __all__ = [
     "Shapes",
     "Space",
     "Variants",
+    "best_tilings",
     "choices",
     "difference",
     "divisors",

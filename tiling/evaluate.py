@@ -22,7 +22,6 @@ from ..kernels.operator.operator import Operator
 from ..kernels.operator.plan import Plan, PlanContext
 from ..kernels.operator.registry import get_operator
 from ..kernels.running.launching import timed_once
-from ..kernels.running.problem import problem_of_case
 from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
@@ -31,7 +30,7 @@ from ..simulator.record.codec import decode_plain
 from ..simulator.record.files import picked
 from ..simulator.record.run import Launch, add_up
 from .device_state import state_here
-from .space.axes import SETTINGS
+from .space.axes import SETTINGS, problem_of_shapes
 from .space.space import Point
 
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
@@ -119,7 +118,9 @@ class TilingProblem(Protocol):
 
 @dataclass(frozen=True)
 class OperatorProblem:
-    """An operator on sizes of a case. fixed: knobs and settings of every point; values: whether errors are wanted.
+    """An operator on sizes of a case, or on inputs: arrays where values are wanted, else shapes.
+
+    fixed: knobs and settings of every point; values: whether errors are wanted.
 
     state: options of the device, by name; without, those of the device in force.
     """
@@ -133,6 +134,7 @@ class OperatorProblem:
     values: bool = False
     seed: int = 0
     state: Mapping[str, Any] = field(default_factory=state_here)
+    inputs: Mapping[str, Any] | None = None
 
     @cached_property
     def identity(self) -> str:
@@ -141,6 +143,10 @@ class OperatorProblem:
 
     def describe(self) -> dict[str, Any]:
         own = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.inputs is None:
+            del own["inputs"]  # as it was before there were any: stores of a case stay valid
+        else:
+            own["inputs"] = {n: _fingerprint(x) for n, x in self.inputs.items()}
         return {**own, "product": machine_of(self).fingerprint}
 
     def evaluate(self, point: Point) -> Evaluation:
@@ -160,7 +166,8 @@ class OperatorProblem:
         machine = machine_of(self)
         with device(machine, **self.state):
             chosen: dict[str, Any] = {"tiling": knobs, "options": self.options, "seed": self.seed, **settings}
-            run = run_op(self.op, case=given, product=machine, **chosen).run
+            of = {"case": given} if self.inputs is None else {"inputs": self.inputs}
+            run = run_op(self.op, product=machine, **of, **chosen).run
         errors = {n: 2.0**-e.effective_bits for n, e in run.errors.items()}
         return evaluation(run.launches, run.tiling, errors)
 
@@ -177,7 +184,8 @@ class OperatorProblem:
         return _same[key]
 
     def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:
-        tensors, options = _tensors(self.op, _frozen(self.case), dtype, machine, _frozen(self.options))
+        given = _frozen(self.case), _frozen(self.inputs)
+        tensors, options = _tensors(self.op, *given, dtype, machine, _frozen(self.options))
         op.check(tensors, options, machine)
         return op.plan(tensors, options, op.read_tiling(knobs), PlanContext(machine, False))
 
@@ -196,17 +204,25 @@ def _machine(product: str | Product, overrides: tuple[tuple[str, float], ...]) -
     return load_product(product, overrides=dict(overrides))
 
 
+def _fingerprint(x: Any) -> list[Any]:
+    """Dimensions, type, and of an array its bytes."""
+    data = hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest() if isinstance(x, np.ndarray) else ""
+    return [list(x.shape), str(x.dtype), data]
+
+
 def _frozen(x: Any) -> Any:
     return tuple(sorted(x.items())) if isinstance(x, Mapping) else x
 
 
 @lru_cache(maxsize=64)
-def _tensors(op_name: str, case: Any, dtype: str | None, machine: Product, options: Any) -> tuple[Any, Any]:
+def _tensors(
+    op_name: str, case: Any, inputs: Any, dtype: str | None, machine: Product, options: Any
+) -> tuple[Any, Any]:
     """Shapes of the inputs and read options: the same for all points of one data type."""
-    op = get_operator(op_name)
-    given = case if isinstance(case, str) else dict(case)
+    op, shapes = get_operator(op_name), None if inputs is None else dict(inputs)
+    given = case if isinstance(case, str) else dict(case or ())
     with device(machine, values=False) as here:
-        problem = problem_of_case(op, op.case(given), dtype, here, 0, "normal", dict(options))
+        problem = problem_of_shapes(op, given if shapes is None else None, shapes, dtype, here, dict(options))
     return problem.tensors, problem.options
 
 

@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.operator.operator import Operator
+from ..kernels.operator.operator import Case, Operator
+from ..kernels.operator.parameter import as_mapping
 from ..kernels.operator.registry import get_operator
+from ..kernels.operator.tensors import dtype_of
+from ..kernels.running.problem import problem_of_inputs
 from ..simulator.device import ASCENDC, CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
+from ..simulator.interpreter.tensors import Shape
 from ..simulator.products import Product, load_product
 from .agreement import notes_about_values
 from .device_state import about_l2, name_of_product, product_here, without_bounds
@@ -68,11 +72,13 @@ def explore(
     sampler: str = "auto",
     seed: int = 0,
     report: Report = lambda done, left, best: None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> Exploration:
     """Find the best tiling.
 
     what: an operator (its name), a `@sim.jit` kernel, or a Triton one with its tuners (`triton.autotune`,
-    `triton.heuristics`). For an operator: case (a name, or sizes), dtype, options; space: knob, "dtype" or "cube_math_type"
+    `triton.heuristics`). For an operator: case (a name, or sizes) or inputs (arrays or `sim.shape(...)` by name, of their
+    own types where no dtype is given), dtype, options; space: knob, "dtype" or "cube_math_type"
     -> values to try instead of the usual ones (one value fixes it). For a kernel: args by name or in order (arrays or
     `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also
     "multibuffer", "compiler" and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring
@@ -104,11 +110,13 @@ def explore(
             raise UsageError(
                 f"explore({what!r}): an operator takes case=..., not args or grid, which are for a kernel"
             )
-        given |= {"case": case, "dtype": dtype, "options": dict(options or {})}
+        given |= {"case": case, "dtype": dtype, "options": dict(options or {}), "inputs": inputs}
         mode = cube_math_type or CUBE_MATH_TYPES[0]
         task = _operator(what, space.axes if space else {}, objective, seed, mode=mode, **given)
         rules += space.rules if space else ()
     else:
+        if inputs is not None:
+            raise UsageError("explore: inputs are those of an operator; a kernel takes args=...")
         if objective == "error":
             raise UsageError("objective 'error' needs a float64 reference, which only operators have")
         mode = cube_math_type or current_device().cube_math_type
@@ -159,15 +167,20 @@ def _operator(
     dtype: str | None,
     mode: str,
     options: dict[str, Any],
+    inputs: Mapping[str, Any] | None,
 ) -> Task:
     op = get_operator(what)
-    machine, chosen = load_product(product, overrides=overrides), op.case(case)
-    points = OperatorPoints(op, chosen, machine, dtype, mode, options, space)
+    machine = load_product(product, overrides=overrides)
+    chosen, tensors, shapes = _given(op, case, inputs, dtype, options, objective == "error")
+    points = OperatorPoints(op, chosen, machine, dtype, mode, options, space, shapes)
     points.check_l2(current_device().l2)
-    settings = {"dtype": points.dtype, "cube_math_type": points.mode}
+    settings = {"dtype": points.dtype if shapes is None else dtype, "cube_math_type": points.mode}
+    settings = {n: x for n, x in settings.items() if x is not None}
+    named = chosen is not None and chosen.name in op.cases
     problem = OperatorProblem(
         op=op.name,
-        case=chosen.name if chosen.name in op.cases else dict(chosen.sizes),
+        case=chosen.name if chosen and named else dict(chosen.sizes) if chosen else "",
+        inputs=tensors,
         product=product,
         overrides=overrides,
         options=options,
@@ -183,6 +196,28 @@ def _operator(
     return Task(
         problem, points.space, bounds, *about, current_device().code_by(ASCENDC), tuple(points.usual())
     )
+
+
+def _given(
+    op: Operator,
+    case: str | Mapping[str, Any] | None,
+    inputs: Mapping[str, Any] | None,
+    dtype: str | None,
+    options: Mapping[str, Any],
+    values: bool,
+) -> tuple[Case | None, Mapping[str, Any] | None, dict[str, Shape] | None]:
+    """The case; or the inputs, without their numbers where nothing looks at those, and their shapes."""
+    if inputs is None:
+        return op.case(case), None, None
+    if case is not None:
+        raise UsageError(f"{op.name}: give a case or inputs, not both")
+    named = as_mapping(f"{op.name}: inputs", inputs, "input to array")
+    tensors = problem_of_inputs(op, named, dtype, dict(options)).tensors
+    lacking = [n for n, x in tensors.items() if isinstance(x, Shape)]
+    if values and lacking:
+        raise UsageError(f"{op.name}: errors need the numbers of {', '.join(lacking)}; give arrays")
+    shapes = {n: Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
+    return None, tensors if values else shapes, shapes
 
 
 def _kernel(

@@ -21,6 +21,7 @@ DEEPEST = 512  # of a tile of the operands
 LOAD_RATE = 128  # bytes per cycle that a core loads at most, for the choice of a tile only
 NOT_HIDDEN = 0.3  # part of the shorter of loading and multiplying that the longer does not hide, likewise
 MIN_SPLIT_K = 1024  # least length of the sum of one part
+ADDED_CYCLES = 6000  # that the launch takes which adds parts, for the choice of their number only
 L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
 
 
@@ -67,10 +68,16 @@ class RoughCount:
         return min(self._blocks(), key=lambda tile: (self._plain(*tile), -tile[0] * tile[1]))
 
     def parts(self, block: tuple[int, int], grouped: bool) -> int:
-        """Parts of the sum: 1, or for grouped accumulation at least 2 and enough to occupy the cores (assumed)."""
+        """Parts of the sum: as many as occupy the cores, where that saves more than adding them takes; else 1.
+
+        Grouped accumulation has at least 2 (assumed).
+        """
+        if self.knobs["split_k"]:
+            return int(self.knobs["split_k"])
         tiles = -(-self.m // block[0]) * -(-self.n // block[1])
-        wanted = min(max(2, self.cores // tiles), self.k // MIN_SPLIT_K) if grouped else 1
-        return int(self.knobs["split_k"] or wanted)
+        wanted = max(1, min(max(1 + grouped, self.cores // tiles), self.k // MIN_SPLIT_K))
+        saved = (self.k - self.k / wanted) * self._cycles(*block, sum(block))
+        return wanted if grouped or saved > ADDED_CYCLES else 1
 
     def depth(self, edges: int, taken: int = 0) -> int:
         """Columns of a tile of a: all copies of what is loaded again and again in L1, no deeper than `DEEPEST`.

@@ -3,8 +3,8 @@
 The host library looks up the format in a table (`simulator/precision/cube_math.py`), converts operands that are of
 another type with a launch each, and then starts the kernel; a mode that the table refuses gives status 161002. The Cube
 adds in FP32; what it writes is also in that table. FP32 operands of a product in HF32 stay 32 bits wide in memory: the
-Cube rounds them when it reads them. With USE_FP32_ADD and a long K parts of the sum are computed side by side and added
-by a second kernel in a fixed order.
+Cube rounds them when it reads them. Where tiles are few and K is long, and with USE_FP32_ADD wherever K is long, parts of
+the sum are computed side by side and added by a second kernel in a fixed order.
 """
 
 from __future__ import annotations

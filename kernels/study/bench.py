@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,74 +15,18 @@ from ...simulator.precision.acceptance import Verdict, verdicts
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport, compare
+from ...simulator.precision.need import Kept, Need
 from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.messages import listed
 from ..operator.operator import Operator
-from ..operator.plan import PlanContext
 from ..operator.tensors import Arrays, Knobs
-from ..running.fitting import plan_that_fits
 from ..running.run_op import run_op
 from .data import Data, cube_rounding, decoded, seen_by_cube
+from .results import EXACT, GOLDENS, ROUNDED, ModeRow, Study
+from .tilings import TilingOf, Tilings, different_tilings
 
-EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
-GOLDENS = (EXACT, ROUNDED)
 KEEP = CUBE_MATH_TYPES[0]
-
-
-@dataclass(frozen=True)
-class ModeRow:
-    """One mode and data type.
-
-    compute_dtype: what is multiplied (fp32, hf32, fp16, bf16), None if refused. status: 0, or that of the vendor's
-    library. time_us: of the whole case. speedup: over float32 with KEEP_DTYPE, None where the product refuses that.
-    errors, verdicts: by output, then by golden. reason: why it is refused, or what the library warns of.
-    """
-
-    cube_math_type: str
-    dtype: str
-    compute_dtype: str | None
-    output_dtypes: Mapping[str, str]
-    status: int
-    time_us: float | None = None
-    speedup: float | None = None
-    errors: Mapping[str, Mapping[str, ErrorReport]] = field(default_factory=dict)
-    verdicts: Mapping[str, Mapping[str, tuple[Verdict, ...]]] = field(default_factory=dict)
-    reason: str = ""
-
-    def bits(self, output: str, golden: str = EXACT) -> float:
-        """Effective bits of an output against one of the goldens."""
-        return self.errors[output][golden].effective_bits
-
-
-@dataclass(frozen=True)
-class Study:
-    """A table of rows; of a sweep, `value` is the point that it belongs to. numerics: the choices behind the values."""
-
-    op: str
-    product: str
-    case: str | None
-    rows: tuple[ModeRow, ...]
-    data: Mapping[str, Any]
-    sample: str | None
-    value: Any = None
-    notes: tuple[str, ...] = ()
-    numerics: Mapping[str, str] = field(default_factory=dict)
-
-    def html(self, path: str | Path) -> None:
-        """Write a page to `path`: error by mode with time, all figures, refusals."""
-        from ...simulator.record.lazy_views import write
-
-        write("html", self, path)
-
-    def __repr__(self) -> str:
-        """One line."""
-        return f"<Study {self.op} {self.case or 'given inputs'} on {self.product}: {len(self.rows)} rows>"
-
-    def _repr_html_(self) -> str:
-        from ...simulator.record.lazy_views import show
-
-        return show("notebook", self)
 
 
 @dataclass
@@ -93,16 +36,26 @@ class _Found:
     time_us: float | None
     errors: dict[str, dict[str, ErrorReport]]
     verdicts: dict[str, dict[str, tuple[Verdict, ...]]]
+    kept: dict[str, Kept]
     output_dtypes: dict[str, str]
+    tiling: Knobs
 
 
 class Bench:
     """Runs the rows of a study; times are kept over the points of a sweep that have equal shapes."""
 
     def __init__(
-        self, op: Operator, product: Product, tiling: Knobs, timed: bool, notes: tuple[str, ...] = ()
+        self,
+        op: Operator,
+        product: Product,
+        tiling: Knobs | TilingOf,
+        timed: bool,
+        need: Need | None = None,
+        notes: tuple[str, ...] = (),
     ) -> None:
-        self.op, self.product, self.tiling, self.timed, self.notes = op, product, tiling, timed, notes
+        self.op, self.product, self.timed, self.need, self.notes = op, product, timed, need, notes
+        self.tilings = Tilings(op, product, tiling)
+        self.asked = self.tilings.asked
         with device(product):
             self.rules = numerics(current_device())
             self.numerics = stated(current_device())
@@ -112,18 +65,22 @@ class Bench:
 
     def study(self, data: Data, plan: list[tuple[str, str]], case: str | None, value: Any = None) -> Study:
         """All rows of one set of inputs."""
-        golden: Arrays = {}  # filled by the first computation, whose checks come first
+        golden: Arrays = {}  # filled by the first computation
         found: dict[Any, _Found] = {}
+        first = next((pair for pair in plan if not self._resolution(data, *pair)[0]), None)
+        if first is not None:
+            self.tilings.share(data, *first)
         rows = [self._row(data, golden, mode, dtype, found) for mode, dtype in plan]
-        base = self._base(data)
+        base = self._base(data, found)
         faster = tuple(_with_speedup(r, base) for r in rows)
         about = (self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
-        notes = (*self.notes, *self._beside(), *data.remarks())
-        return Study(*about, notes=notes, numerics=self.numerics)
+        shared = self.tilings.shared
+        notes = (*self.notes, *self._beside(), *different_tilings(rows, shared), *data.remarks())
+        return Study(*about, notes=notes, numerics=self.numerics, tiling=shared, need=self.need)
 
     def _beside(self) -> list[str]:
         """Which outputs the column of what is multiplied says nothing about."""
-        on = self.op.used_cube(self.tiling)
+        on = self.op.used_cube(self.asked)
         names = [n for n in self.op.outputs if n not in on.outputs] if on else []
         return [f"{listed(names)} never passes the Cube: {self.op.computes} in every mode"] if names else []
 
@@ -139,22 +96,28 @@ class Bench:
         compute = resolved.operand if resolved else self.op.computes
         reason = (resolved.warning or "") if resolved else ""
         return ModeRow(
-            mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason
+            mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason,
+            found.tiling, found.kept,
         )  # fmt: skip
 
-    def _base(self, data: Data) -> float | None:
+    def _base(self, data: Data, known: Mapping[Any, _Found]) -> float | None:
         """Time of float32 as it is, whether or not that is one of the rows; None where it is refused."""
-        if "float32" not in self.op.dtypes:
+        if "float32" not in self.op.dtypes or not self.timed:
             return None
         refusal, resolved = self._resolution(data, KEEP, "float32")
-        return None if refusal else self._time(data, KEEP, "float32", _computation("float32", resolved))
+        if refusal:
+            return None
+        key = _computation("float32", resolved)
+        if key in known:
+            return known[key].time_us
+        return self._time(data, KEEP, "float32", key, self._tiling(data, KEEP, "float32", resolved))
 
     def _resolution(self, data: Data, mode: str, dtype: str) -> tuple[str, Resolution | None]:
         """Why the library refuses, or what it computes in (None for operators without Cube)."""
         here = self.op.dtypes_on(self.product)
         if self.op.resolve is None and dtype not in here:
             return f"{dtype} is not supported on {self.product.name}", None
-        found = self.op.resolution(data.whole(self.op, dtype), self.product, mode, self.tiling)
+        found = self.op.resolution(data.whole(self.op, dtype), self.product, mode, self.asked)
         if found is None:
             return "", None
         return ("", found) if found.ok else (found.reason, None)
@@ -162,17 +125,17 @@ class Bench:
     def _computed(
         self, data: Data, golden: Arrays, mode: str, dtype: str, resolved: Resolution | None, key: Any
     ) -> _Found:
-        stored = data.stored(self.op, dtype)
-        given = self._options(data, mode)
-        if data.sample:
-            given["tiling"] = self._whole_tiling(data, mode, dtype)
-        outputs = run_op(self.op, inputs=stored, time=False, **given).outputs
+        stored, tiling = data.stored(self.op, dtype), self._tiling(data, mode, dtype, resolved)
+        knobs = self._of_sample(tiling) if data.sample else tiling
+        outputs = run_op(
+            self.op, inputs=stored, time=False, tiling=knobs, **self._options(data, mode)
+        ).outputs
         if not golden:
             golden |= self.op.formula(data.exact, self.op.read_options(data.options))
         goldens, beside = self._goldens(data, golden, stored, resolved)
         found = _Found(
-            self._time(data, mode, dtype, key), {}, {},
-            {n: get_format(x.dtype).name for n, x in outputs.items()},
+            self._time(data, mode, dtype, key, tiling), {}, {}, {},
+            {n: get_format(x.dtype).name for n, x in outputs.items()}, tiling,
         )  # fmt: skip
         for n, x in outputs.items():
             mine = None if n in beside else resolved
@@ -183,7 +146,7 @@ class Bench:
         self, data: Data, golden: Arrays, stored: Arrays, resolved: Resolution | None
     ) -> tuple[dict[str, Arrays], Arrays]:
         """References by name, and those of outputs that never pass the Cube: made from the inputs as they are stored."""
-        options, on = self.op.read_options(data.options), self.op.used_cube(self.tiling)
+        options, on = self.op.read_options(data.options), self.op.used_cube(self.asked)
         if on and resolved:
             rounded = on.formula(decoded(stored), options, cube_rounding(resolved, self._cube(resolved)))
             return {EXACT: golden, ROUNDED: rounded}, {
@@ -201,26 +164,24 @@ class Bench:
             return self.rules.cube
         return self.rules.cube.with_switches({"hf32_round": resolved.hf32_round})
 
-    def _whole_tiling(self, data: Data, mode: str, dtype: str) -> dict[str, Any]:
-        """How the whole problem would cut the sums: the block that stands for it must add in the same order."""
-        tensors, options = data.whole(self.op, dtype), self.op.read_options(data.options)
-        knobs = self.op.read_tiling(self.tiling)
-        with device(self.product, cube_math_type=mode, values=False):
-            chosen = plan_that_fits(self.op, tensors, options, knobs, PlanContext(self.product, False)).tiling
-        return {**self.tiling, **{n: chosen[n] for n in self.op.order_knobs if n in chosen}}
+    def _tiling(self, data: Data, mode: str, dtype: str, resolved: Resolution | None) -> Knobs:
+        return self.tilings.of(data, mode, dtype, bool(resolved and resolved.grouped))
+
+    def _of_sample(self, tiling: Knobs) -> dict[str, Any]:
+        """A block that stands for the whole problem adds in the same order, in tiles of its own."""
+        return {**self.asked, **{n: tiling[n] for n in self.op.order_knobs if n in tiling}}
 
     def _options(self, data: Data, mode: str) -> dict[str, Any]:
-        knobs = {"options": data.options, "tiling": self.tiling, "product": self.product}
-        return {**knobs, "cube_math_type": mode, "errors": False}
+        return {"options": data.options, "product": self.product, "cube_math_type": mode, "errors": False}
 
-    def _time(self, data: Data, mode: str, dtype: str, key: Any) -> float | None:
+    def _time(self, data: Data, mode: str, dtype: str, key: Any, tiling: Knobs) -> float | None:
         if not self.timed:
             return None
-        key = (key, tuple(data.shapes.items()))
+        key = (key, tuple(data.shapes.items()), tuple(tiling.items()))
         if key not in self.times:
             inputs = data.whole(self.op, dtype)
             self.times[key] = run_op(
-                self.op, inputs=inputs, values=False, **self._options(data, mode)
+                self.op, inputs=inputs, values=False, tiling=tiling, **self._options(data, mode)
             ).time_us
         return self.times[key]
 
@@ -240,6 +201,8 @@ class Bench:
         fmt = get_format(x.dtype).name
         compute = "hf32" if resolved is not None and resolved.hf32 else None
         found.errors[name] = {g: compare(x, y, fmt, compute=compute) for g, y in goldens.items()}
+        if self.need is not None:
+            found.kept[name] = self.need.judge(x, goldens[EXACT], found.errors[name][EXACT])
         keeps = self.overflow != "saturate"
         found.verdicts[name] = {
             g: verdicts(x, y, fmt, self._other(name, x), compute=compute, infinities=keeps)

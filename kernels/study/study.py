@@ -1,36 +1,42 @@
 """Precision study: one operator in every legal cubeMathType and data type, on the same data.
 
-    study = precision_study("matmul", case="1024", product="ascend910b3")
+    study = precision_study("matmul", case="1024", product="ascend910b3", need={"bits": 12})
     for row in study.rows:
         print(row.cube_math_type, row.dtype, row.compute_dtype, row.time_us, row.bits("out", EXACT))
+    print(study.cheapest or study.nearest)
 
 The numbers are drawn once and rounded for each data type. Errors are measured against two float64 results: that of the
 numbers before any rounding ("exact_inputs": what the user loses by the mode), and that of the operands as the Cube reads
-them ("rounded_inputs": what the kernel adds). Acceptance rules are about the second. A mode that the product refuses is a
-row with the vendor's status and the reason.
+them ("rounded_inputs": what the kernel adds). Acceptance rules are about the second, a need is about the first, with one
+threshold for every row. A mode that the product refuses is a row with the vendor's status and the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ...simulator.device import CUBE_MATH_TYPES, current_device
+from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
+from ...simulator.precision.need import Need
 from ...simulator.products import Product, load_product
-from ..operator.messages import listed, near
+from ..operator.messages import near
 from ..operator.operator import Case, Operator
 from ..operator.registry import get_operator
-from ..operator.tensors import Arrays, Knobs, Options, Sizes
-from ..running.run_op import without_cube
-from .bench import KEEP, Bench, Study
+from ..operator.tensors import Arrays, Options, Sizes
+from .bench import Bench
 from .data import Data, drawn, given, with_size
+from .results import ModeRow, Study
+from .rows import idle_modes, read_need, rows_wanted
+from .tilings import TilingOf
 
 SWEEPS = ("k", "scale", "distribution")
+MOST_POINTS = 200
+MOST_SEEDS = 100
 LENGTHS = (64, 256, 1024, 4096)
 EXPONENTS = (-24, -16, -8, 0, 4, 8, 12, 16, 20)
-MIXED = "mixed"  # among the data types asked for: every mixture of them
 SWEEP_EDGE = 256  # rows and columns of the block whose values a sweep computes
 
 
@@ -45,10 +51,12 @@ def precision_study(
     seed: int = 0,
     sample: int | None = None,
     time: bool = True,
-    tiling: Mapping[str, Any] | None = None,
+    tiling: Mapping[str, Any] | TilingOf | None = None,
     options: Mapping[str, Any] | None = None,
     sizes: Sizes | None = None,
     reference: Mapping[str, Any] | None = None,
+    need: Mapping[str, Any] | Need | None = None,
+    seeds: int = 1,
 ) -> Study:
     """Run an operator in every mode and data type (and mixture of types, where asked for).
 
@@ -56,21 +64,33 @@ def precision_study(
     "all", or names; a data type may be a mixture in the order of the inputs, "float32+float16", and "mixed" is all
     mixtures of an operator of the Cube. sample: rows and columns of the block whose values are computed; None is all, or
     what takes about a second for each row. reference: outputs by name of another implementation on the same inputs (a GPU,
-    say), for the dual-benchmark rule; whole outputs, so no sample. tiling, options: as for `run_op`. Raises `UsageError`.
+    say), for the dual-benchmark rule; whole outputs, so no sample. options: as for `run_op`.
+
+    tiling: knobs of every row; what is left out is chosen for the first row and the same in all, unless it does not fit. A
+    function gives each row its own: `ascendtile.tiling.best_tilings(op)` searches it. need: {"bits": 12},
+    {"rtol": 1e-3, "atol": 1e-5} or {"rule": "torch", "fmt": "fp32"} (see `Need`; fmt is by default the finest type of the
+    rows): every row is asked for it, and `cheapest` and `nearest` of the study answer. seeds: sets of numbers drawn with
+    seed, seed + 1 ...; rows have the errors of the first one and the bits of all, and a need is one of each.
+    Raises `UsageError`.
     """
     op = get_operator(name)
+    _check_seeds(op, seeds, inputs, reference)
     chosen = case if sizes is None else sizes
     if (inputs is not None) + (case is not None) + (sizes is not None) > 1:
         raise UsageError(f"{op.name}: case, sizes and inputs each say what to study; give one of them")
-    knobs = tiling or {}
-    bench = _bench(op, product, modes, knobs, time)
+    bench, plan = _bench(op, product, modes, dtypes, tiling, time, need)
     bench.reference = read_reference(op, reference)
-    plan = rows_wanted(op, modes, dtypes, knobs)
     if inputs is not None:
         return bench.study(given(op, inputs, options or {}, sample_edge(sample)), plan, None)
     problem = op.case(chosen)
-    data = drawn(op, problem, seed, distribution, sample_edge(sample))
-    return bench.study(with_options(data, options), plan, problem.name)
+    return over_seeds(
+        bench.study(
+            with_options(drawn(op, problem, s, distribution, sample_edge(sample)), options),
+            plan,
+            problem.name,
+        )
+        for s in range(seed, seed + seeds)
+    )
 
 
 def precision_sweep(
@@ -87,34 +107,76 @@ def precision_sweep(
     time: bool = True,
     values: Iterable[Any] | None = None,
     options: Mapping[str, Any] | None = None,
-    tiling: Mapping[str, Any] | None = None,
+    tiling: Mapping[str, Any] | TilingOf | None = None,
+    need: Mapping[str, Any] | Need | None = None,
+    seeds: int = 1,
 ) -> list[Study]:
     """A study for each point of a sweep, over the same rows.
 
-    parameter: "k" (length of the sums, `values` by default LENGTHS), "scale" (one input times powers of two, exponents
-    EXPONENTS) or "distribution". inputs: only for "scale". Other arguments as in `precision_study`.
+    parameter: "k" (length of the sums, `values` by default LENGTHS), another size of the operator (`values` are needed),
+    "scale" (one input times powers of two, exponents EXPONENTS) or "distribution". inputs: only for "scale". Other
+    arguments as in `precision_study`; `Answer(studies)` says which row is enough at every point.
     """
     op = get_operator(name)
-    _check_sweep(op, parameter, inputs, case)
-    knobs = tiling or {}
-    bench = _bench(op, product, modes, knobs, time)
-    plan, edge = (
-        rows_wanted(op, modes, dtypes, knobs),
-        sample_edge(SWEEP_EDGE if sample is None and op.cut else sample),
-    )
+    points = _read_points(op, parameter, values, inputs, case)
+    _check_seeds(op, seeds, inputs)
+    bench, plan = _bench(op, product, modes, dtypes, tiling, time, need)
+    edge = sample_edge(SWEEP_EDGE if sample is None and op.cut else sample)
     if inputs is not None:
         base = given(op, inputs, options or {}, edge)
-        return [bench.study(base.scaled(op, _power(e)), plan, None, f"2^{e}") for e in values or EXPONENTS]
-    problem, found = op.case(case), []
-    for value in values or _points(parameter):
+        return [bench.study(base.scaled(op, _power(e)), plan, None, f"2^{e}") for e in points]
+    problem = op.case(case)
+
+    def at(value: Any, seed: int) -> Study:
         data, label = _point(op, problem, parameter, value, seed, distribution, edge)
-        found.append(bench.study(with_options(data, options), plan, problem.name, label))
-    return found
+        return bench.study(with_options(data, options), plan, problem.name, label)
+
+    return [over_seeds(at(value, s) for s in range(seed, seed + seeds)) for value in points]
+
+
+def _read_points(
+    op: Operator, parameter: str, values: Iterable[Any] | None, inputs: Mapping[str, Any] | None, case: Any
+) -> Sequence[Any]:
+    """The values of a sweep that can be made."""
+    known = (*SWEEPS, *(n for n in op.sizes if n not in SWEEPS))
+    if parameter not in known:
+        raise UsageError(f"unknown sweep {parameter!r}{near(parameter, known)}")
+    _check_sweep(op, parameter, inputs, case)
+    points = list(values or _points(parameter))
+    if not points:
+        raise UsageError(f"a sweep over {parameter} needs its values: {parameter}=64,128")
+    if len(points) > MOST_POINTS:
+        raise UsageError(f"a sweep has at most {MOST_POINTS} points, got {len(points)}")
+    return points
+
+
+def _check_seeds(op: Operator, seeds: int, inputs: Any, reference: Any = None) -> None:
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"seeds is how many sets of numbers are drawn, 1 to {MOST_SEEDS}, got {seeds!r}")
+    if seeds > 1 and (inputs is not None or reference is not None):
+        given = "inputs" if inputs is not None else "a reference"
+        raise UsageError(
+            f"{op.name}: several seeds draw several sets of numbers, {given} are of one; leave one out"
+        )
+
+
+def over_seeds(studies: Iterable[Study]) -> Study:
+    """The first of studies that differ by their seed, with the bits of all, and with what the worst of them keeps."""
+    found = list(studies)
+    if len(found) == 1:
+        return found[0]
+    rows = tuple(_over_seeds(rows) for rows in zip(*(s.rows for s in found), strict=True))
+    return replace(found[0], rows=rows, seeds=len(found))
+
+
+def _over_seeds(rows: Sequence[ModeRow]) -> ModeRow:
+    first = rows[0]
+    kept = {n: max((r.kept[n] for r in rows), key=lambda k: k.factor) for n in first.kept}
+    bits = {n: tuple(r.bits(n) for r in rows) for n in first.errors}
+    return replace(first, kept=kept, seed_bits=bits)
 
 
 def _check_sweep(op: Operator, parameter: str, inputs: Mapping[str, Any] | None, case: Any) -> None:
-    if parameter not in SWEEPS:
-        raise UsageError(f"unknown sweep {parameter!r}{near(parameter, SWEEPS)}")
     if parameter == "k" and op.accumulates is None:
         raise UsageError(f"{op.name} sums nothing: there is no k to sweep; sweep scale or distribution")
     if inputs is not None and case is not None:
@@ -134,79 +196,46 @@ def _power(exponent: Any) -> float:
 def _points(parameter: str) -> Sequence[Any]:
     from ..operator.draw import DISTRIBUTIONS
 
-    return {"k": LENGTHS, "scale": EXPONENTS, "distribution": DISTRIBUTIONS}[parameter]
+    return {"k": LENGTHS, "scale": EXPONENTS, "distribution": DISTRIBUTIONS}.get(parameter, ())
 
 
 def _point(
     op: Operator, case: Case, parameter: str, value: Any, seed: int, distribution: str, edge: int | None
 ) -> tuple[Data, Any]:
-    if parameter == "k":
-        assert op.accumulates is not None
-        return drawn(op, with_size(op, case, op.accumulates, value), seed, distribution, edge), value
     if parameter == "distribution":
         return drawn(op, case, seed, value, edge), value
-    return drawn(op, case, seed, distribution, edge).scaled(op, _power(value)), f"2^{value}"
+    if parameter == "scale":
+        return drawn(op, case, seed, distribution, edge).scaled(op, _power(value)), f"2^{value}"
+    size = op.accumulates if parameter == "k" else parameter
+    assert size is not None
+    return drawn(op, with_size(op, case, size, value), seed, distribution, edge), value
 
 
 def _bench(
-    op: Operator, product: str | Product | None, modes: str | Iterable[str], knobs: Knobs, time: bool
-) -> Bench:
-    machine = load_product(product or current_device().product)
-    return Bench(op, machine, knobs, time, idle_modes(op, modes, knobs))
+    op: Operator,
+    product: str | Product | None,
+    modes: str | Iterable[str],
+    dtypes: str | Iterable[str],
+    tiling: Mapping[str, Any] | TilingOf | None,
+    time: bool,
+    need: Mapping[str, Any] | Need | None,
+) -> tuple[Bench, list[tuple[str, str]]]:
+    """What runs the rows, and their modes and data types."""
+    machine, knobs = (
+        load_product(product or current_device().product),
+        {} if callable(tiling) else tiling or {},
+    )
+    plan = rows_wanted(op, modes, dtypes, knobs)
+    if need is not None and not time:
+        raise UsageError(f"{op.name}: the cheapest mode that keeps a need is told by its time; leave it on")
+    asked = None if need is None else read_need(need, plan)
+    return Bench(op, machine, tiling or {}, time, asked, idle_modes(op, modes, knobs)), plan
 
 
 def sample_edge(sample: int | None) -> int | None:
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or sample < 1):
         raise UsageError(f"sample must be a number of rows from 1, got {sample!r}")
     return sample
-
-
-def rows_wanted(
-    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str], tiling: Knobs
-) -> list[tuple[str, str]]:
-    """(mode, data type) pairs, float32 first: it is what the others are compared with."""
-    names = _names("cube_math_type", modes, CUBE_MATH_TYPES if has_modes(op, tiling) else (KEEP,))
-    wanted = _names("dtype", dtypes, op.dtypes, check=False)
-    each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
-    types = [d for group in each for d in group]
-    if not types:
-        raise UsageError(f"{op.name} takes no mixtures of data types; its types are {listed(op.dtypes)}")
-    ordered = sorted(dict.fromkeys(types), key=lambda d: d != "float32")
-    return [(mode, dtype) for dtype in ordered for mode in names]
-
-
-def _names(what: str, given: str | Iterable[str], known: Sequence[str], check: bool = True) -> list[str]:
-    if not isinstance(given, Iterable):
-        raise UsageError(f'{what} must be "all" or names, got {given!r}')
-    names = [str(n).strip() for n in (given.split(",") if isinstance(given, str) else given)]
-    if not any(names):
-        raise UsageError(f"no {what} given; known are {listed(known)}")
-    if "all" in names:
-        names = [*known, *(n for n in names if n != "all")]
-    names = [_mode(n) for n in names] if check else names
-    return list(dict.fromkeys(n for n in names if not check or n in known)) or list(known)
-
-
-def _mode(name: str) -> str:
-    """A cubeMathType by name, in any case, or by the vendor's number."""
-    if name.isdecimal() and int(name) < len(CUBE_MATH_TYPES):
-        return CUBE_MATH_TYPES[int(name)]
-    if name.upper() not in CUBE_MATH_TYPES:
-        raise UsageError(f"unknown cube_math_type {name!r}{near(name, CUBE_MATH_TYPES)}")
-    return name.upper()
-
-
-def has_modes(op: Operator, tiling: Knobs) -> bool:
-    """Whether a cubeMathType means anything with these knobs."""
-    return op.resolve is not None or op.used_cube(tiling) is not None
-
-
-def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Knobs) -> tuple[str, ...]:
-    """Words about modes that were asked for where they mean nothing."""
-    asked = [m for m in _names("cube_math_type", modes, CUBE_MATH_TYPES) if m != KEEP]
-    if has_modes(op, tiling) or modes == "all" or not asked:
-        return ()
-    return (without_cube(op, asked),)
 
 
 def with_options(data: Data, options: Options | None) -> Data:

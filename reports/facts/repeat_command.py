@@ -58,11 +58,12 @@ def repeat_tiling(op: str, point: Mapping[str, Any], asked: Mapping[str, Any], w
     """`ascendtile run OP ...` in lines of at most `width` that a shell joins.
 
     point: knobs, and settings where they are axes. asked: what else the sweep was started with, by name of its option
-    (case, size, dtype, product, overrides, compiler, compiler_version, l2, cube_math_type, options).
+    (case, size, input_file, dtype, product, overrides, compiler, compiler_version, l2, cube_math_type, options).
     """
     settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
     found = {
         "--case": asked.get("case"),
+        "--input": asked.get("input_file"),
         "--product": asked.get("product"),
         "--compiler": asked.get("compiler"),
         "--compiler-version": asked.get("compiler_version"),

@@ -14,7 +14,7 @@ from .writing import Page, page_text
 
 def page_of(shown: Any, other: Any = None) -> Page:
     """The page of a Run, of an Exploration, of a precision Study (or the JSON of one), of two runs or their difference."""
-    from ...kernels.study.bench import Study
+    from ...kernels.study.results import Study
     from ...tiling.results.exploration import Exploration
     from ..facts.differences import RunDifference
     from .comparison_page import comparison_page

@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
+from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from ...simulator.precision.metrics import ErrorReport
 from ..facts import texts
 from ..facts.charts import spread
-from ..facts.study_json import StudySweep, read_study
-from ..facts.study_rows import (
+from ..facts.study.json_form import StudySweep, read_study
+from ..facts.study.rows import (
     colours,
     distinct,
     labelled,
@@ -23,13 +23,20 @@ from ..facts.study_rows import (
     sweep_label,
     with_modes,
 )
+from ..facts.study.words import (
+    BITS,
+    NEED,
+    REFERENCES,
+    ULP,
+    kept_text,
+    knobs_apart,
+    rules_text,
+    tiling_line,
+    tiling_text,
+)
 from .svg import ChartFrame, el, line, mark, spot
 from .writing import Page, Section, render
 
-LEAD = (
-    "Exact: against float64 of the numbers before rounding, what the mode loses. Rounded: against float64 of the "
-    "operands as they are multiplied, what the kernel adds; acceptance rules are meant for this one."
-)
 TITLES = {
     "k": "Growth over the length of the sums",
     "scale": "The overflow cliff",
@@ -43,13 +50,15 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
     sections = []
     for name in study.outputs[:8]:
         sections += _of_sweep(study, name) if study.parameter else _of_study(study, name)
-    notes = render("study_notes.html", study=study.first, refused=refusals(study.first.rows))
+    tiling = tiling_line(study.first) if study.parameter is None else ""
+    refused = refusals(study.first.rows)
+    notes = render("study_notes.html", study=study.first, refused=refused, tiling=tiling)
     sections.append(Section("choices", "Refusals, notes, choices", notes))
     sample = f"; sample: {texts.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
         title=", ".join(texts.clean(x, 80) for x in (f"{study.first.op}: precision", study.case) if x),
         subtitle=f"{texts.clean(study.first.product, 60)}; data: {_data(study)}{sample}",
-        summary=_sentences(study),
+        summary=[*([_sentence(study.answer)] if study.answer else []), *_sentences(study)],
         facts=_facts(study),
         sections=[s for s in sections if s.body.strip()],
     )
@@ -98,9 +107,24 @@ def _bits(r: ModeRow, name: str, golden: str) -> float | None:
 def _of_study(study: StudySweep, name: str) -> list[Section]:
     rows = study.first.rows
     shown, rules = [r for r in rows if name in r.errors], _rules(rows, name)
-    table = render("study_table.html", rows=shown, output=name, goldens=GOLDENS, rules=rules)
+    names = [] if study.first.tiling is not None else knobs_apart(rows)[1]
+    table = render(
+        "study_table.html", study=study.first, rows=shown, output=name, goldens=GOLDENS, rules=rules,
+        kept=kept_text, tiling=tiling_text, knobs=names,
+    )  # fmt: skip
     title = f"{texts.clean(name, 40)}: error by mode, with time"
-    return [Section(f"modes-{study.outputs.index(name)}", title, _modes(rows, name) + table, LEAD)]
+    return [Section(f"modes-{study.outputs.index(name)}", title, _modes(rows, name) + table, lead(study))]
+
+
+def lead(study: StudySweep) -> str:
+    """What the figures mean."""
+    judged = NEED if study.first.need else rules_text()
+    seeds = f"Spread: between the bits of {study.first.seeds} seeds." if study.first.seeds > 1 else ""
+    return " ".join(_sentence(w) for w in (BITS, REFERENCES, ULP, judged, seeds) if w)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:].removesuffix('.')}."
 
 
 def _rules(rows: Iterable[ModeRow], name: str) -> list[str]:
@@ -141,15 +165,21 @@ def _modes(rows: Iterable[ModeRow], name: str) -> Markup:
 def _of_sweep(study: StudySweep, name: str) -> list[Section]:
     k, parameter = study.outputs.index(name), study.parameter or ""
     title = f"{texts.clean(name, 40)}: {TITLES.get(parameter, texts.clean(parameter, 30))}"
+    every = [r.errors[name][EXACT] for p in study.points for r in p.rows if EXACT in r.errors.get(name, {})]
+    finite = not any(map(lost_percent, every))
     charts = [
         _lines(study, name, "effective bits", lambda e: e.effective_bits, "Effective bits, exact"),
-        _lines(study, name, "elements, %", lost_percent, "Elements that are NaN or infinite", zero=True),
+        *(
+            []
+            if finite
+            else [_lines(study, name, "elements, %", lost_percent, "Elements that are NaN or infinite")]
+        ),
         _lines(study, name, "largest error, ulp", lambda e: e.max_ulp, "Largest error", True),
     ]
     body = Markup('<div class="charts">{}</div>').format(Markup("").join(charts))
     points = [(p.value, with_modes(p.rows, name)) for p in study.points]
-    table = render("sweep_table.html", study=study, output=name, points=points, golden=EXACT)
-    return [Section(f"sweep-{k}", title, body + table, LEAD)]
+    table = render("sweep_table.html", study=study, output=name, points=points, golden=EXACT, kept=kept_text)
+    return [Section(f"sweep-{k}", title, body + table, lead(study))]
 
 
 def _lines(

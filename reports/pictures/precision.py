@@ -8,13 +8,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ...kernels.study.bench import EXACT, ROUNDED, ModeRow, Study
+from ...kernels.study.results import EXACT, ROUNDED, ModeRow, Study
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import texts
 from ..facts.charts import named, populated, power
-from ..facts.study_json import read_study
-from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
+from ..facts.study.json_form import read_study
+from ..facts.study.rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, beneath, new_figure, plain_figures, styled
 
 AGAINST = {EXACT: "exact: what the mode loses", ROUNDED: "rounded: what the kernel adds"}

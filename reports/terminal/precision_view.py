@@ -8,13 +8,24 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
+from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, Answer, ModeRow, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
-from ..facts.study_rows import refusals
+from ..facts.study.rows import refusals
+from ..facts.study.words import (
+    BITS,
+    NEED,
+    REFERENCES,
+    ULP,
+    kept_text,
+    knobs_apart,
+    rules_text,
+    tiling_line,
+    tiling_text,
+)
 from ..facts.texts import clean, figure, micros
 from .sections import numerics_lines
-from .tables import folding
+from .tables import fact, folding
 
 RULES = ("single-benchmark", "mixed-tolerance")
 GOLDEN_MEANINGS = {
@@ -23,9 +34,7 @@ GOLDEN_MEANINGS = {
 }
 _LEGEND = (
     "in: data type; as: what is multiplied; over: too large for the type; NaN: on one side only; an element may be both. "
-    "{} Effective bits and the acceptance rules (a) single-benchmark and (b) mixed-tolerance are against float64 of the "
-    "exact inputs (exact: what the mode loses) and of the inputs as multiplied (rounded: what the kernel adds; the rules "
-    "are meant for this one). Times include the casts that a mode needs: USE_FP16 with float32 inputs pays for them."
+    "{} Times include the casts that a mode needs: USE_FP16 with float32 inputs pays for them."
 )
 LEGEND = _LEGEND.format("Speed-up: over float32 KEEP_DTYPE.")
 SWEEP_LEGEND = _LEGEND.format(
@@ -39,10 +48,10 @@ SWEEP_LEGEND = _LEGEND.format(
 def study_page(study: Study) -> RenderableType:
     """Time, bits and verdicts of every row, then all error figures, then what was refused and why."""
     outputs = list(dict.fromkeys(n for row in study.rows for n in row.errors))
-    parts: list[RenderableType] = [_heading(study)]
+    parts: list[RenderableType] = [_heading(study), *_tiling(study), *_answer([study])]
     for name in outputs:
-        parts += [Text(), _summary(study.rows, name, len(outputs) > 1)]
-    parts += [Text(), Text(LEGEND, style="dim")] if outputs else []
+        parts += [Text(), _summary(study, name, len(outputs) > 1)]
+    parts += _own_tilings(study) + ([Text(), *_legend(study, LEGEND)] if outputs else [])
     for name in outputs:
         for golden in GOLDENS:
             parts += [Text(f"\n{clean(name)} {GOLDEN_MEANINGS[golden]}"), _figures(study.rows, name, golden)]
@@ -51,13 +60,47 @@ def study_page(study: Study) -> RenderableType:
 
 def sweep_page(parameter: str, studies: Sequence[Study]) -> RenderableType:
     """A table for each output with the computations of every point; `--json` has all modes and figures."""
-    parts: list[RenderableType] = [_heading(studies[0], parameter)]
+    parts: list[RenderableType] = [_heading(studies[0], parameter), *_answer(studies)]
+    words = "the same in all rows" if studies[0].tiling is not None else "each row its own best"
+    parts += [fact("tiling", f"{words} of a point; --json and --export csv have it")]
     outputs = list(dict.fromkeys(n for study in studies for row in study.rows for n in row.errors))
     for name in outputs:
         parts += [Text(f"\n{clean(name)}"), _sweep_table(parameter, studies, name)]
-    return Group(
-        *parts, Text(f"\n{SWEEP_LEGEND}", style="dim"), *_refused(studies[0].rows), *_remarks(studies[0])
-    )
+    refused = _refused(studies[0].rows)
+    return Group(*parts, Text(), *_legend(studies[0], SWEEP_LEGEND), *refused, *_remarks(studies[0]))
+
+
+def _answer(studies: Sequence[Study]) -> list[RenderableType]:
+    """Which mode is enough, where that was asked."""
+    if studies[0].need is None:
+        return []
+    return [fact("answer", clean(Answer(studies).words, 400), style="bold")]
+
+
+def _tiling(study: Study) -> list[RenderableType]:
+    line = tiling_line(study)
+    return [fact("tiling", line)] if line else []
+
+
+def _own_tilings(study: Study) -> list[RenderableType]:
+    """The knobs in which rows differ, where each has its own."""
+    names = [] if study.tiling is not None else knobs_apart(study.rows)[1]
+    if not names:
+        return []
+    table = folding(("mode", 25), ("in", 5), ("tiling", 0))
+    for row in study.rows:
+        if row.tiling:
+            cells = (row.cube_math_type, "\n+".join(_inputs(row.dtype)), tiling_text(row.tiling, names))
+            table.add_row(*map(Text, cells))
+    return [Text(), table]
+
+
+def _legend(study: Study, words: str) -> list[RenderableType]:
+    """What the columns are, a paragraph each."""
+    judged = NEED if study.need else rules_text()
+    seeds = f"spread: between the bits of {study.seeds} seeds." if study.seeds > 1 else ""
+    told = (words, BITS, ULP, REFERENCES, judged, seeds)
+    return [Text(w, style="dim") for w in told if w]
 
 
 def _remarks(study: Study) -> list[RenderableType]:
@@ -67,11 +110,11 @@ def _remarks(study: Study) -> list[RenderableType]:
 
 
 def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
-    table = folding((parameter, 12), ("in   as   out", 14), (">us", 8), *_JUDGED)
+    table = folding((parameter, 12), ("in   as   out", 14), (">us", 8), *_judges(studies[0]))
     for study in studies:
         for k, (row, modes) in enumerate(_modes(study.rows, name)):
             point = str(study.value) if k == 0 else ""
-            table.add_row(*(Text(w) for w in (point, modes, _time(row), *_judged(row, name))))
+            table.add_row(*(Text(w) for w in (point, modes, _time(row), *_judged(study, row, name))))
     return table
 
 
@@ -96,22 +139,25 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
     return Text.assemble((clean(study.op, 38), "bold"), *lines)
 
 
-_JUDGED = (
-    *((f">{n}", 5) for n in ("bits exact", "bits round", "over", "NaN")),
-    *((f">(a)/(b) {n}", 7) for n in ("exact", "rounded")),
-)
+def _judges(study: Study) -> list[tuple[str, int]]:
+    """Columns of what a row is judged by: of acceptance rules, or of what was asked for and the spread of the seeds."""
+    figures = [(f">{n}", 5) for n in ("bits exact", "bits round", "over", "NaN")]
+    spread = [(">bits spread", 6)] if study.seeds > 1 else []
+    if study.need:
+        return [*figures, *spread, (">need", 8)]
+    return [*figures, *spread, *((f">(a)/(b) {n}", 7) for n in ("exact", "rounded")[bool(spread) :])]
 
 
-def _summary(rows: Iterable[ModeRow], name: str, named: bool) -> Table:
+def _summary(study: Study, name: str, named: bool) -> Table:
     title = f"{clean(name)}\nmode" if named else "mode"
     naming = ((title, 15), ("in", 5), ("as", 4))
-    table = folding(*naming, (">us", 7), (">speed -up", 5), *_JUDGED)
-    for row in rows:
+    table = folding(*naming, (">us", 7), (">speed -up", 5), *_judges(study))
+    for row in study.rows:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
             mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
             cells = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
-            table.add_row(*(Text(w) for w in (*cells, *_judged(row, name))))
+            table.add_row(*(Text(w) for w in (*cells, *_judged(study, row, name))))
     return table
 
 
@@ -131,13 +177,17 @@ def _types(row: ModeRow, name: str) -> str:
     return "\n+".join([" ".join(f"{kind:4}" for kind in kinds), *others])
 
 
-def _judged(row: ModeRow, name: str) -> list[str]:
+def _judged(study: Study, row: ModeRow, name: str) -> list[str]:
     errors = row.errors[name]
     bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
     lost = [
         (str(n) if n < 100_000 else f"{n:.0e}") for n in (errors[EXACT].overflow, errors[EXACT].nan_mismatch)
     ]
-    return [*bits, *lost, *(_verdicts(row, name, golden) for golden in GOLDENS)]
+    every = row.seed_bits.get(name, ())
+    spread = [f"{max(every) - min(every):.1g}" if every else "-"] if study.seeds > 1 else []
+    goldens = GOLDENS[bool(spread) :]
+    judged = [kept_text(row, name)] if study.need else [_verdicts(row, name, g) for g in goldens]
+    return [*bits, *lost, *spread, *judged]
 
 
 def _verdicts(row: ModeRow, name: str, golden: str) -> str:

@@ -73,7 +73,7 @@ def _of_many(found: tuple[Any, ...], file: str) -> RenderableType:
 
 
 def _of_study(given: Mapping[str, Any], file: str) -> RenderableType:
-    from ..facts.study_json import read_study
+    from ..facts.study.json_form import read_study
     from .precision_view import study_page, sweep_page
 
     try:

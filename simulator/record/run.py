@@ -17,6 +17,7 @@ import numpy as np
 from ..device import TRITON_ASCEND
 from ..errors import UsageError
 from ..messages import FAULT, Message, as_message
+from .frames import data_frame
 from .kernel_metadata import KernelMetadata, ub_bits_asked
 from .later import made_when_read
 from .lazy_views import ShownRecord, write
@@ -25,8 +26,9 @@ from .no_assembly import NoAssembly
 if TYPE_CHECKING:
     from ..precision.metrics import ErrorReport
 
-# Begins a launch's note; keys follow.
+FIGURES = ("kernel", "time_us", "overhead_us", "cycles", "cores_used", "cores", "programs", "instructions")
 INTERVAL_PERCENT = 90  # of measured times lie in the interval that is told
+# Begins a launch's note; keys follow.
 ASSUMED_FIGURES = "nobody published these figures, they are assumed (grade D): "
 
 
@@ -302,6 +304,14 @@ class Launch:
         name = max(self.bounds, key=lambda n: self.bounds[n])
         return name, self.bounds[name]
 
+    def record(self) -> dict[str, Any]:
+        """Its figures as one line of a table: time, cores, bound, busy cycles of each pipe, peaks of buffers, traffic."""
+        out = {n: getattr(self, n) for n in FIGURES} | {"grid": "x".join(map(str, self.grid))}
+        out |= {"bound": self.bound[0], "bound_us": self.bound[1]} if self.bounds else {}
+        out |= {f"{n}_busy_cycles": p.busy_cycles for n, p in self.pipes.items()}
+        out |= {f"{n}_peak_bytes": b.peak_bytes for n, b in self.buffers.items()}
+        return out | {f"{n}_bytes": x for n, x in self.resources.items()}
+
 
 @dataclass(frozen=True)
 class Run(ShownRecord):
@@ -428,6 +438,10 @@ class Run(ShownRecord):
         keys = dict.fromkeys(k for w in assumed for k in w.removeprefix(ASSUMED_FIGURES).split(", "))
         together = (f"{ASSUMED_FIGURES}{', '.join(keys)}",) if keys else ()
         return (*(w for w in every if w not in assumed), *together)
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame with a row for each launch (see `Launch.record`); needs the extra `tables`."""
+        return data_frame([x.record() for x in self.launches])
 
     def trace(self, path: str | Path, style: str = "perfetto", **choice: Any) -> None:
         """Write the timeline to `path` as JSON for a trace viewer.

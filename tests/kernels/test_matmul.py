@@ -101,15 +101,34 @@ def test_effective_bits_of_the_specification(values, dtype, mode, expected, k):
     assert abs(bits(out, np.float64(a) @ np.float64(b)) - expected[k]) < 0.1
 
 
-def test_long_sums_are_added_in_parts_with_use_fp32_add():
+def test_long_sums_are_added_in_parts_where_cores_have_nothing_else_to_do():
     a, b = arrays(32, 32, 4096)
-    one, parts = (matmul(a, b, cube_math_type=m) for m in ("KEEP_DTYPE", "USE_FP32_ADD"))
-    assert [x.kernel for x in parts.launches] == ["matmul_tiles", "sum_partials"]
-    assert (one.tiling["split_k"], parts.tiling["split_k"]) == (1, 4)
+    one = matmul(a, b, tiling={"split_k": 1})
     golden = np.float64(a) @ np.float64(b)
-    assert bits(parts.outputs["out"], golden) > bits(one.outputs["out"], golden)
-    short = matmul(a[:, :2000], b[:2000], cube_math_type="USE_FP32_ADD")
-    assert short.tiling["split_k"] == 1
+    for mode in ("KEEP_DTYPE", "USE_FP32_ADD"):
+        parts = matmul(a, b, cube_math_type=mode)
+        assert [x.kernel for x in parts.launches] == ["matmul_tiles", "sum_partials"]
+        assert parts.tiling["split_k"] == 4
+        assert bits(parts.outputs["out"], golden) > bits(one.outputs["out"], golden)
+        assert matmul(a[:, :2000], b[:2000], cube_math_type=mode).tiling["split_k"] == 1
+
+
+def test_use_fp32_add_adds_long_sums_in_parts_also_where_tiles_occupy_the_cores():
+    wide = {"m": 1024, "n": 1024, "k": 4096}
+    for mode, parts in (("KEEP_DTYPE", 1), ("USE_FP32_ADD", 2)):
+        run = run_op("matmul", wide, "float32", cube_math_type=mode, product=A2, values=False)
+        assert run.tiling["split_k"] == parts
+
+
+@pytest.mark.parametrize("k", [1024, 2048, 4096, 16384])
+@pytest.mark.parametrize("edge", [1, 64, 128, 192, 256])
+def test_adding_in_parts_by_rule_takes_no_longer_than_adding_at_once(edge, k):
+    for dtype in ("float16", "float32"):
+        sizes = {"m": edge, "n": 64, "k": k}
+        by_rule, whole = (
+            run_op("matmul", sizes, dtype, product=A2, values=False, tiling=t) for t in ({}, {"split_k": 1})
+        )
+        assert by_rule.time_us <= 1.001 * whole.time_us
 
 
 def test_a_cube_without_fp32_writes_the_type_of_a():

@@ -11,8 +11,8 @@ from ascendtile.kernels import get_operator
 from ascendtile.kernels.examples.train_tiny import train
 from ascendtile.kernels.operator.draw import DISTRIBUTIONS
 from ascendtile.kernels.running.run_op import run_op
-from ascendtile.kernels.study.bench import EXACT, ROUNDED
 from ascendtile.kernels.study.data import drawn
+from ascendtile.kernels.study.results import EXACT, ROUNDED
 from ascendtile.kernels.study.study import precision_study, precision_sweep
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import resolve_matmul

@@ -14,7 +14,7 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import precision_study, run_op
-from ascendtile.reports.facts.study_json import study_json
+from ascendtile.reports.facts.study.json_form import study_json
 from ascendtile.reports.html import write_page
 from ascendtile.tiling import explore
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports.facts.facts import main_stall_text
 from ascendtile.reports.facts.launch_figures import units
-from ascendtile.reports.facts.study_json import study_json, sweep_json
+from ascendtile.reports.facts.study.json_form import study_json, sweep_json
 from ascendtile.reports.html.launch_charts import roofline_chart
 from ascendtile.reports.html.pages import page_of, write_page
 from ascendtile.reports.html.writing import page_text

@@ -14,7 +14,7 @@ from PIL import Image
 from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports import pictures
 from ascendtile.reports.facts.launch_figures import units
-from ascendtile.reports.facts.study_json import study_json, sweep_json
+from ascendtile.reports.facts.study.json_form import study_json, sweep_json
 from ascendtile.reports.html.pages import page_of
 from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.pictures.style import COLOURS, drawn

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...simulator.record.codec import Encoder
 from ...simulator.record.files import picked
+from ...simulator.record.frames import data_frame
 from ...simulator.record.lazy_views import ShownRecord
 from ..evaluate import Evaluation
 from ..space.space import Point
@@ -18,6 +19,7 @@ from .pareto import pareto
 
 TOP = 10
 OBJECTIVES = ("time", "error", "ub")
+FIGURES = ("time_us", "bound", "bound_us", "ub_peak_bytes", "error")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Found:
     @property
     def time_us(self) -> float:
         return float("inf") if self.evaluation.time_us is None else self.evaluation.time_us
+
+    def figures(self) -> dict[str, Any]:
+        """What came out of it, by the names of FIGURES."""
+        return {n: getattr(self.evaluation, n) for n in FIGURES}
 
     def to_dict(self) -> dict[str, Any]:
         more = picked(self.evaluation, "bound_us pipe waits")
@@ -107,6 +113,14 @@ class Exploration(ShownRecord):
     def best(self) -> Found | None:
         ranked = self.ranked
         return ranked[0] if ranked else None
+
+    def records(self) -> list[dict[str, Any]]:
+        """A line for each evaluated point, best first: every axis and the figures of FIGURES."""
+        return [{**{n: x.point[n] for n in self.axes}, **x.figures()} for x in self.ranked]
+
+    def to_dataframe(self) -> Any:
+        """`records` as a pandas DataFrame; needs the extra `tables`."""
+        return data_frame(self.records())
 
     @property
     def pareto(self) -> tuple[Found, ...]:

@@ -17,12 +17,13 @@ from ...kernels.bounds.vector import outputs_us
 from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import AUTO, Parameter
 from ...kernels.operator.plan import Plan, PlanContext
-from ...kernels.operator.tensors import Tensors
+from ...kernels.operator.tensors import Sizes, Tensors
 from ...kernels.running.fitting import plan_that_fits
 from ...kernels.running.launching import call_of, tensor_names
-from ...kernels.running.problem import OpInputs, problem_of_case
-from ...simulator.device import CUBE_MATH_TYPES, device
+from ...kernels.running.problem import OpInputs, problem_of_case, problem_of_inputs
+from ...simulator.device import CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, RefusedError, UsageError
+from ...simulator.interpreter.tensors import Shape
 from ...simulator.l2.state import check_names
 from ...simulator.products import Product
 from .space import Columns, Point, Rule, Space, powers_of_two
@@ -38,20 +39,22 @@ class OperatorPoints:
     """Points of an operator on sizes of a case.
 
     given: knob, "dtype" or "cube_math_type" -> values instead of the usual ones, or one value to fix it. `space` has the
-    axes and rules, `dtype` the data type where it is no axis. Raises `UsageError` for an unknown knob or value.
+    axes and rules, `dtype` the data type where it is no axis. inputs: shapes by name instead of a case, whose types stay
+    where no data type is given. Raises `UsageError` for an unknown knob or value.
     """
 
     def __init__(
         self,
         op: Operator,
-        case: Case,
+        case: Case | None,
         machine: Product,
         dtype: str | None,
         mode: str,
         options: Mapping[str, Any],
         given: Mapping[str, Any],
+        inputs: Mapping[str, Shape] | None = None,
     ) -> None:
-        self.op, self.case, self.machine, self.options = op, case, machine, options
+        self.op, self.case, self.machine, self.options, self.inputs = op, case, machine, options, inputs
         settings = {n: _several(given[n]) for n in SETTINGS if n in given}
         knobs = {n: x for n, x in given.items() if n not in SETTINGS}
         dtypes: list[str | None] = [op.dtype(x) for x in settings.get("dtype", ())] or [dtype]
@@ -171,7 +174,7 @@ class OperatorPoints:
 
     def _problem(self, dtype: str | None, mode: str) -> OpInputs:
         with device(self.machine, values=False, cube_math_type=mode) as here:
-            problem = problem_of_case(self.op, self.case, dtype, here, 0, "normal", self.options)
+            problem = problem_of_shapes(self.op, self.case, self.inputs, dtype, here, self.options)
             self.op.check(problem.tensors, problem.options, self.machine)
         return problem
 
@@ -241,6 +244,22 @@ class OperatorPoints:
         usual = {"dtype": self.dtype, "cube_math_type": self.mode}
         dtype, mode = (columns.get(n, np.full(count, x, object)) for n, x in usual.items())
         return np.asarray(dtype), np.asarray(mode)
+
+
+def problem_of_shapes(
+    op: Operator,
+    case: str | Case | Sizes | None,
+    inputs: Mapping[str, Shape] | None,
+    dtype: str | None,
+    machine: Device,
+    options: Mapping[str, Any],
+) -> OpInputs:
+    """A case, or inputs, without their values."""
+    if inputs is None:
+        return problem_of_case(op, op.case(case), dtype, machine, 0, "normal", dict(options))
+    problem = problem_of_inputs(op, inputs, dtype, dict(options))
+    op.require(machine.product, problem.dtype)
+    return problem
 
 
 def _with_options(

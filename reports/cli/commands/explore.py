@@ -27,6 +27,7 @@ from ..options import (
     compiler_option,
     device_options,
     find_operator,
+    input_option,
     json_option,
     l2_option,
     product_option,
@@ -54,6 +55,7 @@ MACHINE = "dtype product overrides cube_math_type options"
     "--cases", metavar="all|C1,C2", help="Several cases: a table, and the best single tiling for them."
 )
 @assignments("--size", help="Sizes of your own instead of a case: --size m=64 n=512 k=80.")
+@input_option
 @click.option("--dtype", metavar="D", help="Data type; without, the first that the product takes.")
 @product_option
 @compiler_option
@@ -132,7 +134,9 @@ def command(**options: Any) -> None:
 def _check(asked: SimpleNamespace) -> None:
     """Refuse what contradicts itself before anything is computed."""
     sources = {"--case": asked.case, "--cases": asked.cases, "--size": asked.size}
+    sources["--input"] = asked.input_file
     at_most_one(sources, "each say what to explore")
+    at_most_one({"--input": asked.input_file, "--diff": asked.diff}, "do not go together")
     kinds = {"--cases": asked.cases, "--what-if": asked.what_if, "--diff": asked.diff}
     views = at_most_one(kinds, "are tables of their own")
     if asked.export and asked.as_json:
@@ -168,6 +172,13 @@ def _options(asked: SimpleNamespace) -> dict[str, Any]:
     return {**given, "space": read_space(asked.space), "budget": points, "seconds": seconds}
 
 
+def _inputs(asked: SimpleNamespace) -> Any:
+    """The arrays of --input; None for a case."""
+    from ..inputs import read_inputs
+
+    return read_inputs(asked.input_file, find_operator(asked.op)) if asked.input_file else None
+
+
 def _case(asked: SimpleNamespace) -> Any:
     return read_sizes(asked.size) or asked.case
 
@@ -180,7 +191,9 @@ def _one(asked: SimpleNamespace) -> None:
     try:
         with exploring(f"{op.name} {asked.case or ''}".strip(), asked.objective) as report:
             began = click.get_current_context().obj
-            found = explore(op, case=_case(asked), report=report, began=began, **_options(asked))
+            found = explore(
+                op, case=_case(asked), inputs=_inputs(asked), report=report, began=began, **_options(asked)
+            )
     except Interrupted as stopped:
         _show_one(asked, stopped.exploration)
         raise
@@ -191,14 +204,14 @@ def _show_one(asked: SimpleNamespace, found: Exploration) -> None:
     from ...facts.repeat_command import repeat_tiling
     from ...terminal.console import PAGE_WIDTH, note, show, show_json
     from ...terminal.explore_view import exploration_page
-    from ..explore_export import as_csv, as_python
+    from ..explore_export import as_python, exploration_csv
 
     if asked.as_json:
         show_json(found.documented(asked.top))
     elif asked.export == "json":
         show_json(found.to_dict(len(found.found)))
     elif asked.export:
-        click.echo((as_csv if asked.export == "csv" else as_python)(found), nl=False)
+        click.echo((exploration_csv if asked.export == "csv" else as_python)(found), nl=False)
     else:
         show(exploration_page(found, asked.top))
         if found.best is not None:
@@ -236,7 +249,8 @@ def _what_if(asked: SimpleNamespace) -> None:
 
     op = find_operator(asked.op)
     with exploring(op.name, asked.objective) as report:
-        found = what_if(op, read_changes(asked.what_if), case=_case(asked), report=report, **_options(asked))
+        given = {"case": _case(asked), "inputs": _inputs(asked), **_options(asked)}
+        found = what_if(op, read_changes(asked.what_if), report=report, **given)
     present(asked.as_json, Variants.to_dict, variants_page, found)
 
 

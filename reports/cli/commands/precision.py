@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from ..options import (
     ASCENDC,
     AssignmentCommand,
     assignments,
+    at_most_one,
     check_inputs,
     chosen_option,
     compiler_option,
@@ -21,6 +24,7 @@ from ..options import (
     l2_option,
     numerics_option,
     product_option,
+    read_assignments,
     read_sizes,
     seed_option,
     set_option,
@@ -29,6 +33,16 @@ from ..options import (
 
 if TYPE_CHECKING:
     from ....kernels.operator.operator import Operator
+    from ....kernels.study.results import Study
+
+
+EXPORTS = ("csv", "latex", "markdown")
+BEST = "best"
+
+
+def read_tilings(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | str:
+    """Knobs by name, or the word best."""
+    return BEST if given == (BEST,) else read_assignments(ctx, option, given)
 
 
 @click.command(cls=AssignmentCommand)
@@ -41,7 +55,12 @@ if TYPE_CHECKING:
 @l2_option
 @set_option
 @numerics_option
-@assignments("--tiling", help="Knobs, the same in every row: --tiling accumulate=blas.")
+@assignments(
+    "--tiling",
+    callback=read_tilings,
+    help="Knobs of every row: --tiling accumulate=blas; the others are chosen for the first row, and the same in all. "
+    "--tiling best searches the best of each row.",
+)
 @chosen_option("--modes", "M,M", "all", "cubeMathTypes: KEEP_DTYPE,USE_HF32.")
 @chosen_option(
     "--dtypes",
@@ -66,7 +85,34 @@ if TYPE_CHECKING:
     help="Values of a block of so many rows and columns only (matmul; others say why they have none); without, all "
     "or what takes about a second a row.",
 )
-@click.option("--sweep", metavar="S", help="k (length of the sums), scale (of one input) or distribution.")
+@click.option(
+    "--sweep",
+    metavar="S[=V,V]",
+    help="k (length of the sums), another size, scale (of one input, exponents of two) or distribution, over usual values "
+    "or those given: --sweep k=1024,8192.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Sets of random inputs: what is needed has to be kept with each, and the bits have a spread.",
+)
+@assignments(
+    "--need", help="Name the cheapest mode with so many bits: --need bits=12. Without one, exit status 1."
+)
+@click.option(
+    "--rtol", type=float, metavar="X", help="Likewise, with every |error| within atol + rtol |result|."
+)
+@click.option("--atol", type=float, metavar="X", help="See --rtol.")
+@click.option(
+    "--rule",
+    metavar="R[:TYPE]",
+    help="Likewise, by torch, single-benchmark or mixed-tolerance with one type's thresholds (torch:fp16); without, those "
+    "of the finest data type of the rows.",
+)
+@click.option("--export", type=click.Choice(EXPORTS), help="Print a table instead; csv has every figure.")
 @assignments("--option", "options", help="Arguments of the op itself.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
 @json_option
@@ -78,7 +124,10 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     apart: what the mode loses (float64 of the exact inputs) and what the kernel adds (float64 of the
     inputs as they are multiplied). Modes that the product refuses are listed with status and reason.
 
-    Example: ascendtile precision matmul --case 1024 --product ascend910b3
+    With --need, --rtol and --atol, or --rule one line names the cheapest mode that is exact enough, or the nearest one, and
+    then the exit status is 1.
+
+    Example: ascendtile precision matmul --case 1024 --need bits=12
     """
     asked = SimpleNamespace(**options)
     _check(ctx, asked)
@@ -87,45 +136,114 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     op = find_operator(asked.op)
     made = device_options(asked, ASCENDC)
     with device(asked.product, overrides=asked.overrides, numerics=asked.numerics, **made):
-        (_study if asked.sweep is None else _sweep)(op, asked)
+        if not (_study if asked.sweep is None else _sweep)(op, asked):
+            sys.exit(1)
 
 
 def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
     check_inputs(ctx, asked, "study")
     if asked.reference and asked.sweep:
         raise click.UsageError("--reference is for one study, --sweep makes many; give one of them", ctx)
+    if asked.export and asked.as_json:
+        raise click.UsageError("--export and --json both print data; give one of them", ctx)
+    if asked.seeds > 1 and asked.input_file:
+        raise click.UsageError("--seeds is for random inputs, --input gives them; leave one out", ctx)
+
+
+def _need(asked: SimpleNamespace) -> dict[str, Any] | None:
+    """What the rows have to keep; None where nothing was asked for."""
+    tolerance = {n: x for n, x in (("rtol", asked.rtol), ("atol", asked.atol)) if x is not None}
+    at_most_one(
+        {"--need": asked.need, "--rtol and --atol": tolerance, "--rule": asked.rule},
+        "each say what is needed",
+    )
+    if asked.rule:
+        rule, _, fmt = asked.rule.partition(":")
+        return {"rule": rule, "fmt": fmt or None}
+    if asked.need:
+        odd = [n for n in asked.need if n != "bits"]
+        if odd:
+            raise click.BadParameter(
+                f"{odd[0]!r} is nothing to need; write --need bits=12, or --rtol, --atol, --rule"
+            )
+        return {"bits": _number(asked.need["bits"])}
+    return tolerance or None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(f"bits is a number such as 12, got {text!r}") from None
 
 
 def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
     """What a study and a sweep take."""
     from ....simulator.record.files import picked
+    from ....tiling import best_tilings
     from ..inputs import read_inputs
 
-    given = picked(asked, "tiling modes dtypes distribution seed sample options")
+    given = picked(asked, "tiling modes dtypes distribution seed seeds sample options")
+    if given["tiling"] == BEST:
+        given["tiling"] = best_tilings(op)
     return given | {
         "case": read_sizes(asked.size) or asked.case,
         "inputs": read_inputs(asked.input_file, op) if asked.input_file else None,
         "time": not asked.no_time,
+        "need": _need(asked),
     }
 
 
-def _study(op: Operator, asked: SimpleNamespace) -> None:
+def _study(op: Operator, asked: SimpleNamespace) -> bool:
+    """Whether what is needed is kept by some row."""
     from ....kernels.study.study import precision_study
-    from ...facts.study_json import study_json
+    from ...facts.study.json_form import study_json
     from ...terminal.console import present
     from ...terminal.precision_view import study_page
     from ..inputs import read_inputs
 
     reference = read_inputs(asked.reference) if asked.reference else None
     study = precision_study(op, **_arguments(op, asked), reference=reference)
-    present(asked.as_json, study_json, study_page, study)
+    if asked.export:
+        _export(asked.export, [study])
+    else:
+        present(asked.as_json, study_json, study_page, study)
+    return study.need is None or study.cheapest is not None
 
 
-def _sweep(op: Operator, asked: SimpleNamespace) -> None:
+def _sweep(op: Operator, asked: SimpleNamespace) -> bool:
+    """Whether what is needed is kept by some row at every point."""
+    from ....kernels.study.results import Answer
     from ....kernels.study.study import precision_sweep
-    from ...facts.study_json import sweep_json
+    from ...facts.study.json_form import sweep_json
     from ...terminal.console import present
     from ...terminal.precision_view import sweep_page
 
-    studies = precision_sweep(op, asked.sweep, **_arguments(op, asked))
-    present(asked.as_json, sweep_json, sweep_page, asked.sweep, studies)
+    parameter, values = _read_sweep(asked.sweep)
+    studies = precision_sweep(op, parameter, **_arguments(op, asked), values=values)
+    if asked.export:
+        _export(asked.export, studies)
+    else:
+        present(asked.as_json, sweep_json, sweep_page, parameter, studies)
+    return studies[0].need is None or Answer(studies).cheapest is not None
+
+
+def _read_sweep(text: str) -> tuple[str, list[Any] | None]:
+    """ "k=1024,8192" is over these values, "k" over the usual ones."""
+    name, equals, values = text.partition("=")
+    if not equals:
+        return name, None
+    parts = [x.strip() for x in values.split(",")]
+    if not all(parts):
+        raise click.BadParameter(f"{text!r} lacks a value; write --sweep {name}=1024,8192")
+    return name.strip(), [int(x) if x.lstrip("-").isdecimal() else x for x in parts]
+
+
+def _export(form: str, studies: Sequence[Study]) -> None:
+    from ....kernels.study.results import Answer
+    from ...facts.study.exports import exported
+    from ...terminal.console import note
+
+    click.echo(exported(form, studies), nl=False)
+    if studies[0].need is not None:
+        note(Answer(studies).words)

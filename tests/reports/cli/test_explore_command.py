@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from ascendtile.reports.cli.explore_inputs import default_store
@@ -318,3 +319,20 @@ def test_a_tensor_in_l2_that_the_operator_does_not_have_is_refused(refused, form
     case = () if "--cases" in form else ("--case", "tiny")
     message = refused("explore", "rms_norm_grad", *case, *form, "--l2", "q=cold")
     assert "rms_norm_grad has no tensor argument 'q'; it has dgamma, dx" in message
+
+
+def test_inputs_from_a_file_are_explored_with_their_shapes_and_numbers(ascendtile, refused, tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, a=np.ones((64, 128), np.float32), b=np.ones((128, 32), np.float32))
+    space = ("--space", "buffers=1,2", "block_m=64", "block_n=32", "block_k=64", "keep=none", "group=1")
+    space = (*space, "split_k=1", "schedule=persistent")
+    by_file = json.loads(ascendtile("explore", "matmul", "--input", path, *space, "--json").out)
+    sizes = ("--size", "m=64", "n=32", "k=128", "--dtype", "float32")
+    by_size = json.loads(ascendtile("explore", "matmul", *sizes, *space, "--json").out)
+    assert by_file["best"] == by_size["best"]
+    exact = ascendtile("explore", "matmul", "--input", path, *space, "--objective", "error", "--json")
+    assert json.loads(exact.out)["best"]["errors"] == {"out": 0.0}
+    page = ascendtile("explore", "matmul", "--input", path, *space).out.replace(" \\\n   ", "")
+    assert f"ascendtile run matmul --input {path} --tiling block_m=64" in page
+    assert "each say what to explore" in refused("explore", "matmul", "--input", path, "--case", "tiny")
+    assert "do not go together" in refused("explore", "matmul", "--input", path, "--diff", "auto", "group=1")

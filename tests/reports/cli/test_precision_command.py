@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -12,7 +13,7 @@ from ascendtile.simulator.device import CUBE_MATH_TYPES
 TINY = ("precision", "matmul", "--case", "tiny")
 ROW = {
     *("cube_math_type", "dtype", "compute_dtype", "output_dtypes", "status"),
-    *("time_us", "speedup", "errors", "verdicts", "reason"),
+    *("time_us", "speedup", "errors", "verdicts", "reason", "tiling", "kept", "seed_bits"),
 }
 
 
@@ -169,3 +170,87 @@ def test_rows_of_a_sweep_tell_their_modes(ascendtile, tmp_path):
     ascendtile("report", path, "-o", page)
     assert "KEEP_DTYPE</td>" in page.read_text()
     assert "USE_FP32_ADD</td>" in page.read_text()
+
+
+NEED = ("precision", "matmul", "--size", "m=64", "n=64", "k=256")
+
+
+def test_the_answer_is_one_line_and_none_is_status_1(ascendtile):
+    answer = ascendtile(*NEED, "--need", "bits=12")
+    page = " ".join(answer.out.split())
+    assert (answer.status, answer.err) == (0, "")
+    assert "answer cheapest that keeps 12 bits: ALLOW_FP32_DOWN_PRECISION or USE_HF32 with float32," in page
+    assert "tiling the same in all rows: block_m=64" in page
+    answer = ascendtile(*NEED, "--rule", "torch:fp32", "--dtypes", "bfloat16")
+    assert answer.status == 1
+    assert "no mode keeps torch (fp32): |error| at most 1e-05 + 1.3e-06 |result|" in " ".join(
+        answer.out.split()
+    )
+
+
+def test_json_of_an_answer_reads_back_as_the_same_page(ascendtile, tmp_path):
+    for more in ((), ("--sweep", "k=64,256"), ("--seeds", "2")):
+        path = tmp_path / "study.json"
+        call = (*NEED, "--rtol", "1e-2", "--atol", "1e-2", "--dtypes", "float32", *more)
+        data = read(ascendtile(*call, "--json"))
+        path.write_text(json.dumps(data))
+        assert data["cheapest"]["cube_math_type"] == "ALLOW_FP32_DOWN_PRECISION"
+        assert ascendtile("report", path).out == ascendtile(*call).out
+        assert data["answer"] in " ".join(ascendtile("report", path).out.split())
+
+
+BEST = ("--size", "m=16", "n=16", "k=16", "--tiling", "best")
+
+
+@pytest.mark.parametrize("more", [(), BEST, ("--seeds", "2", "--need", "bits=3"), ("--sweep", "m=16,32")])
+def test_what_is_asked_and_searched_fits_80_columns(ascendtile, more):
+    case = ("precision", "matmul") if "--size" in more else NEED
+    answer = ascendtile(*case, "--dtypes", "float32,float16", *more)
+    assert (answer.status, answer.err) == (0, "")
+    assert all(len(line) <= 80 for line in answer.out.splitlines())
+
+
+def test_a_record_of_an_earlier_release_is_shown(ascendtile, tmp_path):
+    data = json.loads(ascendtile(*TINY, "--json").out)
+    for name in ("tiling", "seeds", "need", "answer", "cheapest", "nearest"):
+        del data[name]
+    for row in data["rows"]:
+        for name in ("tiling", "kept", "seed_bits"):
+            del row[name]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(data))
+    for more in ((), ("-o", tmp_path / "old.html")):
+        assert ascendtile("report", path, *more).status == 0
+
+
+def test_tables_have_the_rows_of_the_study(ascendtile):
+    call = (*NEED, "--dtypes", "float32", "--need", "bits=12", "--export")
+    rows = read(ascendtile(*call[:-1], "--json"))["rows"]
+    table = list(csv.DictReader(ascendtile(*call, "csv").out.splitlines()))
+    assert [float(r["time_us"]) for r in table] == [r["time_us"] for r in rows]
+    assert [r["passed"] for r in table] == [str(r["kept"]["out"]["passed"]) for r in rows]
+    markdown = ascendtile(*call, "markdown").out.splitlines()
+    assert len(markdown) == 2 + len(rows)
+    assert len({line.count("|") for line in markdown}) == 1
+    latex = ascendtile(*call, "latex")
+    assert latex.out.startswith("\\begin{tabular}{")
+    assert "KEEP\\_DTYPE & float32 & fp32" in latex.out
+    assert latex.err.startswith("cheapest that keeps 12 bits: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--need", "ulp=2"), "'ulp' is nothing to need; write --need bits=12"),
+        (("--need", "bits=many"), "bits is a number such as 12, got 'many'"),
+        (("--need", "bits=12", "--rule", "torch"), "--need and --rule each say what is needed"),
+        (("--rule", "torch:fp8"), "no thresholds for 'fp8'"),
+        (("--need", "bits=12", "--no-time"), "is told by its time"),
+        (("--tiling", "worst"), "'worst' is not NAME=VALUE"),
+        (("--sweep", "k="), "lacks a value; write --sweep k=1024,8192"),
+        (("--sweep", "k=1,x"), "size 'k'"),
+        (("--json", "--export", "csv"), "--export and --json both print data"),
+    ],
+)
+def test_wrong_questions(refused, arguments, text):
+    assert text in refused(*NEED, *arguments)

@@ -17,7 +17,7 @@ import pytest
 from rich.cells import cell_len
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
-from ascendtile.reports.facts.study_json import study_json, sweep_json
+from ascendtile.reports.facts.study.json_form import study_json, sweep_json
 from ascendtile.tiling import explore
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
-from ascendtile.reports.facts.study_json import study_json, sweep_json
+from ascendtile.reports.facts.study.json_form import study_json, sweep_json
 from ascendtile.reports.pictures import PICTURES
 from ascendtile.reports.terminal.console import as_text
 from ascendtile.reports.terminal.precision_view import study_page, sweep_page

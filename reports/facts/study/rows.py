@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ...kernels.study.bench import ModeRow
-from ...simulator.precision.metrics import ErrorReport
-from . import texts
-from .charts import power
-from .study_json import StudySweep
+from ....kernels.study.results import ModeRow
+from ....simulator.precision.metrics import ErrorReport
+from .. import texts
+from ..charts import power
+from .json_form import StudySweep
 
 
 def distinct(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:

@@ -6,19 +6,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from ...kernels.study.bench import GOLDENS, ModeRow, Study
-from ...simulator.errors import UsageError
-from ...simulator.precision.formats import get_format
-from ...simulator.precision.metrics import json_value
-from ...simulator.record.codec import decode_plain
-from ...simulator.record.files import picked
-from .texts import clean
+from ....kernels.study.results import GOLDENS, Answer, ModeRow, Study
+from ....simulator.errors import UsageError
+from ....simulator.precision.formats import get_format
+from ....simulator.precision.metrics import json_value
+from ....simulator.precision.need import Need
+from ....simulator.record.codec import decode_plain
+from ....simulator.record.files import picked
+from .. import texts
+from ..texts import clean
 
 MOST_ROWS = 2000
 MOST_POINTS = 200
+LATER = ("tiling", "kept", "seed_bits")  # fields of a row that studies of earlier releases lack
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class StudySweep:
         return self.first.case if self.parameter is None else None
 
     @property
+    def answer(self) -> str:
+        """Which row is enough; "" where nothing was asked for."""
+        return texts.clean(Answer(self.points).words, 400) if self.first.need else ""
+
+    @property
     def outputs(self) -> list[str]:
         """Names of the outputs with errors."""
         return list(dict.fromkeys(n for p in self.points for r in p.rows for n in r.errors))
@@ -52,7 +60,7 @@ def read_study(given: Study | Mapping[str, Any]) -> StudySweep:
     parameter = (
         None if sweep is None else decode_plain(_of(sweep, "sweep").get("parameter"), str, "sweep.parameter")
     )
-    points = [{"rows": given.get("rows")}] if sweep is None else sweep.get("points")
+    points = [{n: given.get(n) for n in ("rows", "tiling")}] if sweep is None else sweep.get("points")
     if not isinstance(points, list) or not 1 <= len(points) <= MOST_POINTS:
         raise UsageError("is no precision study: it has no rows, and no points of a sweep")
     names = {"op": str, "product": str, "case": str | None, "sample": str | None}
@@ -65,6 +73,8 @@ def read_study(given: Study | Mapping[str, Any]) -> StudySweep:
         data={n: clean(str(data.get(n, "unknown")), 40) for n in ("seed", "distribution")} if data else {},
         notes=decode_plain(given.get("notes", []), tuple[str, ...], "notes"),
         numerics={clean(n, 60): clean(x, 200) for n, x in numerics.items()},
+        need=decode_plain(given.get("need"), Need | None, "need"),
+        seeds=decode_plain(given.get("seeds", 1), int, "seeds"),
     )
     found = tuple(_point(whole, p, f"points.{k}") for k, p in enumerate(points))
     return StudySweep(None if parameter is None else clean(parameter, 12), found)
@@ -81,15 +91,16 @@ def _point(whole: Study, given: Any, where: str) -> Study:
         case=decode_plain(point.get("case", whole.case), str | None, f"{where}.case"),
         rows=tuple(_row(r, f"{where}.rows.{k}", known) for k, r in enumerate(rows)),
         value=None if value is None else clean(str(value), 12),
+        tiling=decode_plain(point.get("tiling"), dict[str, Any] | None, f"{where}.tiling"),
     )
 
 
 def _row(given: Any, where: str, known: dict[str, Any]) -> ModeRow:
     """known: computations so far; modes that compute the same have one `errors`, as in the study itself."""
-    lacking = [f.name for f in fields(ModeRow) if f.name not in _of(given, where)]
+    lacking = [f.name for f in fields(ModeRow) if f.name not in {**dict.fromkeys(LATER), **_of(given, where)}]
     if lacking:
         raise UsageError(f"{where} lacks field {lacking[0]!r}")
-    kept = {f.name: given[f.name] for f in fields(ModeRow)}
+    kept = {f.name: given[f.name] for f in fields(ModeRow) if f.name in given}
     row: ModeRow = decode_plain(kept, ModeRow, where)
     _check(row, where)
     key = json.dumps([row.dtype, row.compute_dtype, given["errors"]], sort_keys=True)
@@ -129,21 +140,38 @@ def study_json(study: Study) -> dict[str, Any]:
     """One study; figures that are not finite are texts."""
     head = {**picked(study, "op product case data sample"), "numerics": dict(study.numerics)}
     rows = [_row_json(row) for row in study.rows]
-    return {**head, "data": dict(study.data), "notes": list(study.notes), "rows": rows}
+    shared = study.tiling and dict(study.tiling)
+    more = {"notes": list(study.notes), "tiling": shared, "seeds": study.seeds, **_answer_json((study,))}
+    return {**head, "data": dict(study.data), **more, "rows": rows}
 
 
 def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:
     """A study for each point."""
-    first = study_json(studies[0])
-    points = [{"value": s.value, "case": s.case, "rows": study_json(s)["rows"]} for s in studies]
-    head = {key: first[key] for key in ("op", "product", "data", "sample", "numerics", "notes")}
-    return {**head, "sweep": {"parameter": parameter, "points": points}}
+    each = [study_json(s) for s in studies]
+    points = [
+        {**picked(s, "value case"), "tiling": x["tiling"], "rows": x["rows"]}
+        for s, x in zip(studies, each, strict=True)
+    ]
+    head = {n: each[0][n] for n in ("op", "product", "data", "sample", "numerics", "notes", "seeds")}
+    return {**head, **_answer_json(studies), "sweep": {"parameter": parameter, "points": points}}
+
+
+def _answer_json(studies: Sequence[Study]) -> dict[str, Any]:
+    """What was asked for, and the rows that are the answer, by name; null without a need."""
+    need = studies[0].need
+    if need is None:
+        return dict.fromkeys(("need", "answer", "cheapest", "nearest"))
+    found = Answer(studies)
+    rows = {"cheapest": found.cheapest, "nearest": found.nearest}
+    names = {n: row and picked(row, "cube_math_type dtype time_us") for n, row in rows.items()}
+    return {"need": asdict(need), "answer": found.words, **names}
 
 
 def _row_json(row: ModeRow) -> dict[str, Any]:
     errors = {n: {g: e.to_dict() for g, e in by.items()} for n, by in row.errors.items()}
     verdicts = {n: {g: [v.to_dict() for v in vs] for g, vs in by.items()} for n, by in row.verdicts.items()}
     types = "cube_math_type dtype compute_dtype output_dtypes status time_us speedup"
-    row_json = {**picked(row, types), "errors": errors, "verdicts": verdicts, "reason": row.reason}
-    plain: dict[str, Any] = json_value(row_json)
+    asked = {"kept": {n: asdict(k) for n, k in row.kept.items()}, "seed_bits": dict(row.seed_bits)}
+    figures = {"errors": errors, "verdicts": verdicts, "reason": row.reason}
+    plain: dict[str, Any] = json_value({**picked(row, types), **figures, "tiling": dict(row.tiling), **asked})
     return plain

@@ -1,0 +1,80 @@
+"""Which modes and data types a precision study has rows for, and what it asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from ...simulator.device import CUBE_MATH_TYPES
+from ...simulator.errors import UsageError
+from ...simulator.precision.need import Need, finest
+from ..operator.messages import listed, near
+from ..operator.operator import Operator
+from ..operator.parameter import as_mapping
+from ..operator.tensors import Knobs
+from ..running.run_op import without_cube
+from .bench import KEEP
+
+MIXED = "mixed"  # among the data types asked for: every mixture of them
+
+
+def rows_wanted(
+    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str], tiling: Knobs
+) -> list[tuple[str, str]]:
+    """(mode, data type) pairs, float32 first: it is what the others are compared with."""
+    names = _names("cube_math_type", modes, CUBE_MATH_TYPES if has_modes(op, tiling) else (KEEP,))
+    wanted = _names("dtype", dtypes, op.dtypes, check=False)
+    each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
+    types = [d for group in each for d in group]
+    if not types:
+        raise UsageError(f"{op.name} takes no mixtures of data types; its types are {listed(op.dtypes)}")
+    ordered = sorted(dict.fromkeys(types), key=lambda d: d != "float32")
+    return [(mode, dtype) for dtype in ordered for mode in names]
+
+
+def _names(what: str, given: str | Iterable[str], known: Sequence[str], check: bool = True) -> list[str]:
+    if not isinstance(given, Iterable):
+        raise UsageError(f'{what} must be "all" or names, got {given!r}')
+    names = [str(n).strip() for n in (given.split(",") if isinstance(given, str) else given)]
+    if not any(names):
+        raise UsageError(f"no {what} given; known are {listed(known)}")
+    if "all" in names:
+        names = [*known, *(n for n in names if n != "all")]
+    names = [_mode(n) for n in names] if check else names
+    return list(dict.fromkeys(n for n in names if not check or n in known)) or list(known)
+
+
+def _mode(name: str) -> str:
+    """A cubeMathType by name, in any case, or by the vendor's number."""
+    if name.isdecimal() and int(name) < len(CUBE_MATH_TYPES):
+        return CUBE_MATH_TYPES[int(name)]
+    if name.upper() not in CUBE_MATH_TYPES:
+        raise UsageError(f"unknown cube_math_type {name!r}{near(name, CUBE_MATH_TYPES)}")
+    return name.upper()
+
+
+def has_modes(op: Operator, tiling: Knobs) -> bool:
+    """Whether a cubeMathType means anything with these knobs."""
+    return op.resolve is not None or op.used_cube(tiling) is not None
+
+
+def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Knobs) -> tuple[str, ...]:
+    """Words about modes that were asked for where they mean nothing."""
+    asked = [m for m in _names("cube_math_type", modes, CUBE_MATH_TYPES) if m != KEEP]
+    if has_modes(op, tiling) or modes == "all" or not asked:
+        return ()
+    return (without_cube(op, asked),)
+
+
+def read_need(given: Mapping[str, Any] | Need, plan: Iterable[tuple[str, str]]) -> Need:
+    """A need; a rule without a format takes the thresholds of the finest type among the rows."""
+    if not isinstance(given, Need):
+        known = [f.name for f in fields(Need)]
+        for n in as_mapping("need", given, "name to value"):
+            if n not in known:
+                raise UsageError(f"a need has no {n!r}{near(n, known)}")
+        given = Need(**given)
+    if given.rule is None or given.fmt is not None:
+        return given
+    return replace(given, fmt=finest([d for _, dtype in plan for d in dtype.split("+")]))

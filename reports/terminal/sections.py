@@ -20,6 +20,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
+from ..facts.advice.slowing import other_messages
 from ..facts.authors import code_text
 from ..facts.intervals import interval_text
 from ..facts.l2_text import l2_text
@@ -101,7 +102,7 @@ def time(run: Run) -> Block:
         rows.append(fact("bound", bound_text(bound)))
     found = l2_text(run)
     l2 = [fact("l2", found)] if found else []
-    return [*rows, *l2, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
+    return [*rows, *l2, *_trust(run), *_held_by(run), fact("work", _work(run))]
 
 
 def _held_by(run: Run) -> Block:
@@ -115,16 +116,6 @@ def _held_by(run: Run) -> Block:
     (first, most), *rest = named
     text = f"{first}: {most} less time without it"
     return [fact("held by", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
-
-
-def _try(run: Run) -> Block:
-    """The change of one knob that helps most, of those that were timed."""
-    if not run.changes:
-        return []
-    gains = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()]
-    named = [f"{clean(n, 40)}: {texts.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE]
-    none = f"no change of one knob is faster; {len(gains)} were timed"
-    return [fact("try", "; ".join(named[:MOST_LIMITS]) or none)]
 
 
 def _trust(run: Run) -> Block:
@@ -157,7 +148,7 @@ def launches(run: Run) -> Block:
     for x in run.launches[:MOST_LAUNCHES]:
         cells = (x.kernel, str(x.grid), texts.micros(x.time_us), texts.count(x.cycles), str(x.cores_used))
         add_row(table, *cells)
-    return [Text(), table, *_more(len(run.launches) - MOST_LAUNCHES, "launches")]
+    return [Text(), table, *more(len(run.launches) - MOST_LAUNCHES, "launches")]
 
 
 def bounds(run: Run) -> Block:
@@ -216,7 +207,7 @@ def buffers(run: Run) -> Block:
             add_row(table, "  between and above them", texts.kib(holes), "hole", "", style="dim")
     said = [(n, ":", allocated_text(b)) for n, b in used.items()]
     said += [(n, " would need", freed_text(b)) for n, b in used.items()]
-    return [Text(), table, *(_hanging(f"{clean(n, 12)}{verb} {x}", "dim") for n, verb, x in said if x)]
+    return [Text(), table, *(hanging(f"{clean(n, 12)}{verb} {x}", "dim") for n, verb, x in said if x)]
 
 
 def _fill(buffer: Buffer) -> float:
@@ -258,7 +249,7 @@ def _losses(name: str, e: ErrorReport) -> Block:
     }
     found = ", ".join(f"{texts.count(n)} {what}" for what, n in counts.items() if n)
     text = f"{clean(name, 30)}: {found}, of {texts.count(elements)} elements"
-    return [_hanging(text, "yellow")] if found else []
+    return [hanging(text, "yellow")] if found else []
 
 
 def numerics(run: Run) -> Block:
@@ -295,7 +286,7 @@ def lines(run: Run) -> Block:
 def remarks(run: Run) -> Block:
     """Warnings by their kind, the most serious first, and notes."""
     out: Block = []
-    for kind, found in by_kind(run.warnings).items():
+    for kind, found in by_kind(other_messages(run)).items():
         out += remarked(TITLES[kind], kind, found, STYLES[kind])
     return [*out, *remarked("notes", "note", run.notes, "dim")]
 
@@ -308,12 +299,12 @@ def remarked(title: str, what: str, found: Sequence[str], style: str) -> Block:
     if not found:
         return []
     hidden = len(found) - MOST_REMARKS
-    shown = [_hanging(text, style) for text in found[:MOST_REMARKS]]
+    shown = [hanging(text, style) for text in found[:MOST_REMARKS]]
     return [
         Text(),
         Text(title, style=style if style != "dim" else "bold"),
         *shown,
-        *_more(hidden, f"{what}{'s' * (hidden > 1)}"),
+        *more(hidden, f"{what}{'s' * (hidden > 1)}"),
     ]
 
 
@@ -372,7 +363,7 @@ def add_row(table: Table, *cells: str | Bar, style: str = "") -> None:
     table.add_row(*(x if isinstance(x, Bar) else Text(clean(x, w)) for x, w in pairs), style=style)
 
 
-def _hanging(text: str, style: str) -> Table:
+def hanging(text: str, style: str) -> Table:
     table = Table.grid()
     table.add_column(width=2)
     table.add_column(width=PAGE_WIDTH - 2, overflow="fold")
@@ -380,5 +371,5 @@ def _hanging(text: str, style: str) -> Table:
     return table
 
 
-def _more(hidden: int, what: str) -> Block:
+def more(hidden: int, what: str) -> Block:
     return [Text(f"  and {hidden} more {what}", style="dim")] if hidden > 0 else []

@@ -21,7 +21,9 @@ FORMULA = "make it once before the loop, where it is the same in every iteration
 BROADCAST = (
     "work on the small tile first, and broadcast in arithmetic, which takes rows and columns as they are"
 )
-OPERAND = "what is only loaded goes to L1 directly: prepare the operand in a kernel before, or take larger tiles"
+OPERAND = (
+    "what is only loaded goes to L1 directly: prepare the operand in a kernel before, or take larger tiles"
+)
 RESULT = "where products are only added up, tl.dot(a, b, acc) keeps the sum in L0C until the loop is over"
 INT32 = "take int32, .to(tl.int32), where the values stay below 2**31"
 FLOAT32 = (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import AscendtileError, NeedsDataError
 from ..interpreter.interpreter import DataDependentError
+from .reductions import sums_stay
 from .search import Trials, neighbours
 from .work import Reach, reach
 
@@ -25,7 +26,9 @@ MOST_COPIES = 16
 NO_TILE = "no tile goes by it"
 OF_DATA = "a length of {}, so another one is another problem"
 OTHER_WORK = "with another one the launch would read or store other elements"
+OTHER_SUMS = "a length that is reduced as a whole, so another one is another problem"
 UNKNOWN_WORK = "which work the launch does depends on data"
+TOO_LONG = "its loops are too long to tell whether another one leaves the work the same"
 ANOTHER_GRID = (
     "with this grid another one would leave work undone; a grid that follows it, "
     'grid=lambda meta: (cdiv(n, meta["{}"]),), lets it be tried'
@@ -136,7 +139,11 @@ class _KnobTrials:
         asked = name in self.call.grid_asks
         if not asked and _shapes(changed) == _shapes(self.call):
             return NO_TILE
+        if not asked and not sums_stay(self.call.program, changed.program):
+            return OTHER_SUMS
         try:
+            if self._now() is None:
+                return changed if asked else TOO_LONG
             if self._reads_alike(changed) if asked else self._alike(changed):
                 return self._fewest(changed, now, other) if not asked else changed
             if not self.call.program.of_kind("num_programs"):
@@ -171,15 +178,17 @@ class _KnobTrials:
         return ANOTHER_GRID.format(name)
 
     def _alike(self, changed: Call) -> bool:
-        return self._now() == _reach(changed)
+        now = self._now()
+        return now is not None and now == _reach(changed)
 
     def _reads_alike(self, changed: Call) -> bool:
         """What is stored may change with a size that the grid asks for, as partial results do; what is read may not."""
         found = _reach(changed)
-        return found is not None and self._now().read == found.read
+        now = self._now()
+        return found is not None and now is not None and now.read == found.read
 
-    def _now(self) -> Reach:
-        self.same = self.same or reach(self.call)
+    def _now(self) -> Reach | None:
+        self.same = self.same or _reach(self.call)
         return self.same
 
     # -- programs --
@@ -239,7 +248,7 @@ def _shapes(call: Call) -> set[tuple[int, ...]]:
 
 
 def _reach(call: Call) -> Reach | None:
-    """None where another tile leaves its tensors, or is refused otherwise: other work, too."""
+    """None where another tile leaves its tensors, which is other work, and where a loop is too long to be gone through."""
     try:
         return reach(call)
     except (DataDependentError, NeedsDataError):

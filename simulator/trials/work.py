@@ -1,7 +1,7 @@
 """Whether two launches do the same work: read from the same parts of the same tensors, and store the same elements.
 
-So a size that cuts the work (a tile) is told from one that is a part of the problem (the width of a row): with another tile
-the launch reaches the same memory, with another width it does not.
+With `reductions.py` a size that cuts the work (a tile) is told from one that is a part of the problem (the width of a row):
+with another tile the launch reaches the same memory, with another width it does not.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ from .precision.dtypes import is_floating
 class Call:
     """One launch, checked: what is compiled, and with what it runs.
 
-    grid_asks: arguments that the grid is a function of. again: makes the launch with other arguments.
+    grid_asks: arguments that the grid is a function of. again: makes the launch with other arguments, and with
+    another grid, if that is not None.
     """
 
     kernel: KernelFunction
@@ -32,7 +33,7 @@ class Call:
     device: Device
     warnings: tuple[Message, ...]
     grid_asks: tuple[str, ...] = ()
-    again: Callable[[dict[str, Any]], Call] | None = None
+    again: Callable[[dict[str, Any], tuple[int, int, int] | None], Call] | None = None
 
     @functools.cached_property
     def program(self) -> Program:

@@ -30,7 +30,6 @@ from .ir.building.promotion import float_constant
 from .ir.building.registry import Kernel, unwrap_all
 from .ir.program import Program
 from .ir.types import PointerType
-from .knob_trials import AskedFor, changes, untried_sizes
 from .l2.chain import Chain, current_chain
 from .l2.state import check_names
 from .launch_cache import Estimate, key_of, recall, remember
@@ -42,6 +41,8 @@ from .precision.dtypes import DType
 from .record.later import but
 from .record.run import Launch, Run
 from .timing.ub_bits import tell_ub_bits
+from .trials.knobs import AskedFor, trials
+from .trials.search import Trials
 
 MAX_PROGRAMS = 65_535 * 65_536
 NOT_LOOKED_AT = note(
@@ -103,7 +104,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     device = call.device
     tell_ub_bits(call)
     launches: tuple[Launch, ...] = ()
-    changed: dict[str, float] = {}
+    tried = Trials()
     seconds: dict[str, float | None] = {"time": None, "values": None}
     computed = False
     found: tuple[Message, ...] = ()
@@ -114,8 +115,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         launch, computed = timed(call, chain)
         launches = (launch,)
         if device.explain:
-            launches = (but(launch, notes=(*launch.notes, *untried_sizes(call))),)
-            changed = changes(call, launch.time_us, lambda other: timed(other)[0])
+            tried = trials(call, launch.time_us, lambda other: timed(other)[0])
         seconds["time"] = clock.perf_counter() - begin
     if device.values and not computed:
         told = () if device.time else (*call.warnings, *fit(call))  # a launch that is timed has them
@@ -133,7 +133,8 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         values_seconds=seconds["values"],
         time_seconds=seconds["time"],
         value_warnings=found,
-        changes=changed,
+        changes=tried.sorted_changes(launches[0].time_us) if launches else {},
+        untried=tried.untried,
     )
 
 
@@ -251,10 +252,10 @@ def prepare(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: di
 
 def _again(
     device: Device, kernel: KernelFunction, grid: Any, given: dict[str, Any]
-) -> Callable[[dict[str, Any]], Call]:
-    def again(changed: dict[str, Any]) -> Call:
+) -> Callable[[dict[str, Any], tuple[int, int, int] | None], Call]:
+    def again(changed: dict[str, Any], other_grid: tuple[int, int, int] | None = None) -> Call:
         with using(device):
-            return prepare(kernel, grid, (), {**given, **changed})
+            return prepare(kernel, grid if other_grid is None else other_grid, (), {**given, **changed})
 
     return again
 

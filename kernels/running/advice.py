@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...simulator.device import Device, device
@@ -12,6 +13,7 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import fit
 from ...simulator.products import Product
 from ...simulator.timing.sizes_that_fit import sizes_that_fit
+from ...simulator.trials.search import Trials, neighbours
 from ..operator.operator import Operator
 from ..operator.parameter import Parameter
 from ..operator.plan import Plan, PlanContext
@@ -100,45 +102,45 @@ def numbers_of(e: BufferOverflowError) -> str:
     return e.words.split(". Alive at the peak")[0]
 
 
-def changes(
+def trials(
     op: Operator, tiling: Knobs, machine: Device, now_us: float, replan: Callable[[dict[str, Any]], Plan]
-) -> dict[str, float]:
-    """ "rows 1 -> 2" -> time in us with that knob changed and the others as they were used, the best change first.
+) -> Trials:
+    """What was timed with one knob changed and the others as they were used, and what could not be.
 
-    Numbers are doubled and halved, choices replaced by each other one. What the operator refuses, does not fit, or needs
-    data to be timed is left out, and so is what it turns into the tiling that it was, or what only chooses the order of sums
-    for values.
+    Numbers are doubled and halved while that helps, choices replaced by each other one. What the operator turns into the
+    tiling that it was is left out, and so are knobs that it does not use here.
     """
-    found: dict[str, float] = {}
+    found = Trials()
+
+    def time(name: str, value: Any) -> float | None:
+        try:
+            us = _time({**tiling, name: value}, tiling, replan)
+        except AscendtileError as e:
+            found.refuse(name, value, e)
+            return None
+        if us is not None:
+            found.changes[f"{name} {tiling.get(name)} -> {value}"] = us
+        return us
+
     with device(machine.product, values=False, time=True, timeline=0, explain=False, details=False):
         for p in op.parameters:
-            for value in _other_values(p, tiling.get(p.name)):
-                time_us = _time({**tiling, p.name: value}, tiling, replan)
-                if time_us is not None and time_us != now_us:
-                    found[f"{p.name} {tiling.get(p.name)} -> {value}"] = time_us
-    return dict(sorted(found.items(), key=lambda item: item[1]))
+            now = tiling.get(p.name)
+            if p.kind == "choice":
+                for other in p.choices or ():
+                    if other != now:
+                        time(p.name, other)
+            elif isinstance(now, int) and not isinstance(now, bool):
+                list(neighbours(now, now_us, partial(time, p.name), partial(_takes, p)))
+    return found
 
 
-def _other_values(p: Parameter, now: Any) -> Iterator[Any]:
-    if p.kind == "choice":
-        yield from (x for x in p.choices or () if x != now)
-    elif isinstance(now, int) and not isinstance(now, bool):
-        yield from (
-            x for x in _doubled_and_halved(now) if (p.low or 0) <= x <= (x if p.high is None else p.high)
-        )
-
-
-def _doubled_and_halved(now: int) -> tuple[int, ...]:
-    return (2 * now, now // 2) if now > 1 else (2,)
+def _takes(p: Parameter, n: int) -> bool:
+    return n >= max(1, p.low or 0) and (p.high is None or n <= p.high) and n % p.multiple == 0
 
 
 def _time(
     tiling: dict[str, Any], used: Mapping[str, Any], replan: Callable[[dict[str, Any]], Plan]
 ) -> float | None:
-    try:
-        plan = replan(tiling)
-        if plan.tiling == dict(used):
-            return None
-        return sum(launch.time_us for launch in timed_steps(plan.steps))
-    except AscendtileError:
-        return None
+    """None where the operator makes the tiling that is used of it."""
+    plan = replan(tiling)
+    return None if plan.tiling == dict(used) else sum(launch.time_us for launch in timed_steps(plan.steps))

@@ -23,6 +23,7 @@ from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.record.later import but
 from ...simulator.record.run import Launch, Run
+from ...simulator.trials.search import Trials
 from ..operator.messages import listed
 from ..operator.notes import call_notes, idle_mode, mode_name, value_warnings
 from ..operator.operator import Case, Operator
@@ -30,7 +31,7 @@ from ..operator.parameter import AUTO, as_mapping
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.registry import get_operator
 from ..operator.tensors import Arrays, Sizes, Tensor, dtype_name, dtype_of
-from .advice import Advice, changes
+from .advice import Advice, trials
 from .fitting import plan_that_fits
 from .given_outputs import check_apart, direct, kept_inputs, read_outputs, write_back
 from .launching import call_of, tensor_names
@@ -83,7 +84,7 @@ class Launched:
     launches: list[Launch] = field(default_factory=list)
     time_seconds: float = 0.0
     values_seconds: float = 0.0
-    changes: dict[str, float] = field(default_factory=dict)
+    tried: Trials = field(default_factory=Trials)
     value_warnings: list[Message] = field(default_factory=list)
 
     def add(self, launch: Launch | None, time_seconds: float, values_seconds: float) -> None:
@@ -216,9 +217,8 @@ def _run(
     try:
         launched = _launch(op.name, (*copies, *plan.steps), machine, progress)
         if machine.time and machine.explain:
-            launched.changes = changes(
-                op, plan.tiling, machine, sum(x.time_us for x in launched.launches), replan
-            )
+            now_us = sum(x.time_us for x in launched.launches)
+            launched.tried = trials(op, plan.tiling, machine, now_us, replan)
     except BufferOverflowError as e:
         given_knobs = {n: x for n, x in asked.items() if x is not None}
         advice = Advice(op, shapes, problem.options, machine.product, plan.tiling, given_knobs)
@@ -350,7 +350,8 @@ def _record(
         },
         launches=tuple(launches),
         errors=errors,
-        changes=launched.changes,
+        changes=launched.tried.sorted_changes(sum(x.time_us for x in launches)),
+        untried=launched.tried.untried,
         op=op.name,
         case=problem.case,
         dtype=problem.dtype,

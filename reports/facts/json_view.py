@@ -17,6 +17,7 @@ from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ...simulator.record.run import INTERVAL_PERCENT, SHARED, Buffer, Launch, Run
 from . import facts
+from .advice.slowing import slowing_json
 from .authors import compiler
 from .launch_figures import holes_bytes
 from .warned import message_json
@@ -41,6 +42,8 @@ def run_json(run: Run, record: str | None = None) -> dict[str, Any]:
         "grades_us": run.grades,
         "lifted_us": run.lifted,
         "changes_us": run.changes,
+        "untried": run.untried,
+        "slowing": slowing_json(run),
         "launches": [_launch(x) for x in run.launches],
         "bound": None if bound is None else asdict(bound),
         "bounds": run.bounds,

@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from ...simulator.record.run import Launch, Run
 from ..facts import facts, texts
+from ..facts.advice.causes import causes, causing_waits, further, moved, verdict
 from ..facts.compiler_cost import compiler_cost
-from ..facts.differences import BITS, LEAST_US, FigurePair, RunDifference
+from ..facts.differences import BITS, FigurePair, RunDifference
 from . import run_summary
 from .run_page import dearest, each, timeline
 from .writing import Page, Section, render
@@ -19,6 +20,10 @@ from .writing import Page, Section, render
 MOST_LINES = 60
 MOST_TICKS = 2.0**50  # records may hold any times
 ONE_SCALE = "All timelines of this page have one scale: at first, equal widths are equal times."
+WAITS_LEAD = (
+    "Of waits only those that may be a cause: for buffers, flags and shared bandwidth. Waits for data follow from "
+    "other work. What is the same in both runs is left out."
+)
 Shown = Callable[[float], str]
 
 
@@ -30,14 +35,13 @@ def comparison_page(a: Run, b: Run) -> Page:
         return timeline(launch, data)
 
     d = RunDifference.of(a, b)
-    peaks = [_clean(p) for p in d.buffers]
     sections = [
         Section("what", "What differs", render("differs.html", rows=_choices(d))),
         Section("lines", "Time by source line", _table("us", _lines(d), texts.micros)),
-        Section("pipes", "Pipes and waits", _table("us", _pipes(d), texts.micros)),
-        Section("bounds", "Lower bounds", _table("us", _meant(d.bounds), texts.micros)),
-        Section("buffers", "Buffers at their peak", _table("KiB", peaks, texts.kib)),
-        Section("moved", "Bytes moved", _table("MiB", map(_clean, d.traffic), _mib)),
+        Section("pipes", "Pipes and waits", _table("us", _pipes(d), texts.micros), WAITS_LEAD),
+        Section("bounds", "Lower bounds", _table("us", _meant(moved(d.bounds)), texts.micros)),
+        Section("buffers", "Buffers at their peak", _table("KiB", map(_clean, moved(d.buffers)), texts.kib)),
+        Section("moved", "Bytes moved", _table("MiB", map(_clean, moved(d.traffic)), _mib)),
         Section("errors", "Errors", _table("", map(_clean, d.errors), texts.figure)),
         Section("timeline-a", "Timeline of A", each(dearest(a), drawn, named=True), ONE_SCALE),
         Section("timeline-b", "Timeline of B", each(dearest(b), drawn, named=True), ONE_SCALE),
@@ -83,23 +87,8 @@ def _facts(d: RunDifference) -> list[tuple[str, str, str]]:
 
 
 def _sentences(d: RunDifference) -> list[str]:
-    """Where most time was won or lost."""
-    if d.time.first is None or d.time.second is None:
-        return ["One of the two runs has values only: there are no times to compare."]
-    more = d.time.change
-    out = [*compiler_cost(d), f"B takes {_more(more)} than A." if more else "B takes as long as A."]
-    for what, pairs in (("line", d.lines), ("pipe", d.busy), ("wait", d.waits)):
-        top = max(pairs, key=lambda p: abs(p.change), default=None)
-        if top is not None and abs(top.change) > LEAST_US:
-            name = texts.clean(top.name, 160)
-            out.append(f"The {what} that changed most is {name}: {_more(top.change)}.")
-    if abs(d.other.change) > max((abs(p.change) for p in d.lines), default=0.0):
-        out.append(f"Most of it belongs to no line: {d.other.name}: {_more(d.other.change)}.")
-    return out
-
-
-def _more(us: float) -> str:
-    return f"{texts.micros(abs(us))} us {'more' if us > 0 else 'less'}"
+    """The largest cause first; of two authors of one kernel that is who made the code."""
+    return [s for s in (*compiler_cost(d), verdict(d), further(d)) if s]
 
 
 def _choices(d: RunDifference) -> list[tuple[str, str, str]]:
@@ -108,11 +97,11 @@ def _choices(d: RunDifference) -> list[tuple[str, str, str]]:
 
 
 def _pipes(d: RunDifference) -> list[FigurePair]:
-    return [_clean(p) for p in (*d.busy, *d.waits) if max(p.first or 0.0, p.second or 0.0) > 0]
+    return [_clean(p) for p in (*moved(d.busy), *causing_waits(d))]
 
 
 def _lines(d: RunDifference) -> list[FigurePair]:
-    return [_clean(p) for p in (*d.lines[:MOST_LINES], d.other)] if d.lines else []
+    return [_clean(p) for p in causes(d)[:MOST_LINES]]
 
 
 def _clean(p: FigurePair) -> FigurePair:

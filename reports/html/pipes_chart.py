@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from ...simulator.record.run import Pipe, Run
 from ..facts import facts, texts
+from ..facts.advice.tried import untried
 from ..facts.intervals import interval_text
 from .writing import render
 
@@ -81,6 +82,5 @@ def bounds_ladder(run: Run) -> Markup:
     lifted = [(texts.meaning(n), us, 1 - facts.share(us, total)) for n, us in run.lifted.items()]
     changes = [(texts.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]
     rungs.sort(key=lambda x: -x[1])
-    return render(
-        "bounds.html", rungs=rungs, total=total, interval=interval_text(run), lifted=lifted, changes=changes
-    )
+    timed = {"lifted": lifted, "changes": changes, "untried": untried(run)}
+    return render("bounds.html", rungs=rungs, total=total, interval=interval_text(run), **timed)

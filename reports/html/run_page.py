@@ -13,6 +13,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.places import ErrorPlaces
 from ...simulator.record.run import Launch, Run
 from ..facts import texts
+from ..facts.advice.slowing import LEAD, TITLE, other_messages, slow_lines
 from ..facts.charts import named, populated, power, spread
 from ..facts.timelines import NOTHING, slowest_core, told_part, told_text
 from ..facts.warned import TITLES, by_kind
@@ -96,6 +97,7 @@ def run_page(run: Run) -> Page:
     data: dict[str, Any] = {}
     dear = dearest(run)
     timed = [
+        Section("slowing", f"{TITLE[:1].upper()}{TITLE[1:]}", slowing(run), f"{LEAD[:1].upper()}{LEAD[1:]}."),
         Section("timeline", "Timeline", each(dear, lambda x: timeline(x, data))),
         Section("source", "Cycles by source line", each(dear, source_tables)),
         Section("pipes", "Pipes and stalls", pipe_table(run) if run.pipes else Markup("")),
@@ -118,6 +120,12 @@ def run_page(run: Run) -> Page:
         data=data,
         scripts=("timeline.js",) if data else (),
     )
+
+
+def slowing(run: Run) -> Markup:
+    """Lines of which the compiler makes slow code, with what to write instead."""
+    found = slow_lines(run)
+    return render("slowing.html", lines=found) if found else Markup("")
 
 
 ROOFLINE_LEAD = (
@@ -165,7 +173,7 @@ def _finite(x: float) -> float:
 
 def warnings(run: Run) -> Markup:
     """What to look at: a list for each kind, faults first."""
-    return Markup("").join(_listed(kind, found) for kind, found in by_kind(run.warnings).items())
+    return Markup("").join(_listed(kind, found) for kind, found in by_kind(other_messages(run)).items())
 
 
 def _listed(kind: str, found: list[Message]) -> Markup:

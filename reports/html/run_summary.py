@@ -8,6 +8,8 @@ from markupsafe import Markup
 
 from ...simulator.record.run import ASSUMED_FIGURES, INTERVAL_PERCENT, Run
 from ..facts import facts, texts
+from ..facts.advice import tried
+from ..facts.advice.slowing import SlowLine, slow_lines
 from ..facts.authors import code_text
 from ..facts.intervals import interval_text
 from ..facts.l2_text import l2_text
@@ -96,12 +98,9 @@ def _l2(run: Run) -> list[str]:
 def _held(run: Run) -> list[str]:
     saved = [(texts.meaning(n), 1 - facts.share(us, run.time_us)) for n, us in run.lifted.items()]
     named = [f"{n} ({texts.percent(x)} less time without it)" for n, x in saved if x >= MENTIONED][:3]
-    best = next(((n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()), None)
     out = [f"Its limiters: {', '.join(named)}."] if named else []
-    if best is not None and best[1] >= MENTIONED:
-        out.append(
-            f"Of single changes of the tiling, {texts.clean(best[0], 60)} helps most: {texts.percent(best[1])} less time."
-        )
+    out += [f"To try: {text}." for text in filter(None, [tried.advice(run)])]
+    out += [_slowest(x) for x in slow_lines(run)[:1]]
     lines = facts.dear_lines(run)
     if lines and not named:
         part = texts.percent(facts.share(lines[0].cycles, run.cycles))
@@ -109,6 +108,12 @@ def _held(run: Run) -> list[str]:
             f"The line that costs most is {texts.place(lines[0].file, lines[0].line)} with {part} of the cycles."
         )
     return out
+
+
+def _slowest(x: SlowLine) -> str:
+    first = x.found[0]
+    what, cure = texts.clean(first.what, 300), texts.clean(first.cure, 300)
+    return f"Of the lines that the compiler makes slow code of, {x.place} takes most, {x.cost}: {what}. Instead: {cure}."
 
 
 def _fit(run: Run) -> list[str]:

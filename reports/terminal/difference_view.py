@@ -11,6 +11,7 @@ from ...simulator.precision.metrics import json_value
 from ...simulator.record.files import picked
 from ...simulator.record.run import Run
 from ..facts import facts, texts
+from ..facts.advice.causes import causes, causing_waits, further, largest_cause, moved, verdict
 from ..facts.authors import compiler
 from ..facts.compiler_cost import compiler_cost
 from ..facts.differences import FigurePair, RunDifference
@@ -27,11 +28,12 @@ def difference_page(d: RunDifference) -> RenderableType:
     longer = max(d.time.first or 0.0, d.time.second or 0.0)
     timed = None not in (d.time.first, d.time.second)
     faster = [fact("B is", _verdict(d.time), style="bold")] if timed else []
+    because = ". ".join(filter(None, (largest_cause(d), further(d)))) if timed else ""
     tables = (
-        ("time by source line", d.every_line, True),
+        ("time by source line", tuple(causes(d)), True),
         ("pipes, busy", d.busy, True),
-        ("waits", d.waits, True),
-        ("lower bounds", d.bounds, False),
+        ("waits that may be a cause", tuple(causing_waits(d)), True),
+        ("lower bounds", tuple(moved(d.bounds)), False),
     )
     blocks = [_table(title, pairs, longer, ranked) for title, pairs, ranked in tables]
     return Group(
@@ -39,6 +41,7 @@ def difference_page(d: RunDifference) -> RenderableType:
         fact("A", _who(d.first)),
         fact("B", _who(d.second)),
         *faster,
+        *([fact("because", because)] if because else []),
         *([fact("code", " ".join(compiler_cost(d)))] if compiler_cost(d) else []),
         *_settings(d),
         *(row for block in blocks for row in block),
@@ -97,10 +100,10 @@ def _more(hidden: int) -> Block:
 
 
 def _sizes(title: str, pairs: tuple[FigurePair, ...], unit: int) -> Block:
-    if not any(p.first or p.second for p in pairs):
+    if not moved(pairs):
         return []
     table = make_table((title, 47), (">A", 9), (">B", 9), (">B - A", 10))
-    for p in pairs:
+    for p in moved(pairs):
         sizes = ("-" if x is None else f"{x / unit:,.1f}" for x in (p.first, p.second))
         add_row(table, p.name, *sizes, f"{p.change / unit:+,.1f}")
     return [Text(), table]
@@ -122,6 +125,7 @@ def _cell(x: float | None) -> str:
 def difference_json(d: RunDifference) -> dict[str, Any]:
     """{"a": {...}, "b": {...}, "time_us": {"a", "b", "change"}, "lines_us": [{"name", "a", "b", "change"}], ...}"""
     groups = {
+        "causes_us": causes(d),
         "lines_us": d.every_line,
         "busy_us": d.busy,
         "waits_us": d.waits,
@@ -135,6 +139,7 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
             "a": _about(d.first),
             "b": _about(d.second),
             "time_us": _pair(d.time),
+            "verdict": verdict(d),
             "compiler": compiler_cost(d),
             "settings": [{"name": n, "a": a, "b": b} for n, a, b in d.settings],
             **{n: [{"name": p.name, **_pair(p)} for p in pairs] for n, pairs in groups.items()},

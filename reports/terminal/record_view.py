@@ -20,7 +20,7 @@ from ...simulator.precision.metrics import json_value
 from ...simulator.record.run import Run
 from ...simulator.spread import Spread
 from ..facts.texts import count, figure
-from . import sections
+from . import advice_view, sections
 from .tables import add_row, make_table
 
 SHOWN = 5  # tilings of an exploration
@@ -88,6 +88,8 @@ def run_report(run: Run, record: str | None = None) -> RenderableType:
     parts = (
         sections.heading(run),
         sections.time(run),
+        advice_view.advice(run),
+        advice_view.slowing(run),
         sections.launches(run),
         sections.bounds(run),
         sections.pipes(run),

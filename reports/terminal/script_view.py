@@ -15,15 +15,17 @@ from ...simulator.record.files import picked
 from ...simulator.record.run import Run
 from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
 from ..facts import facts, json_view, texts
+from ..facts.advice.slowing import slowing_json
 from ..facts.authors import compiler, script_text
 from ..facts.texts import clean
 from ..facts.warned import message_json
-from . import sections, tables
+from . import advice_view, sections, tables
 
 if TYPE_CHECKING:
     from ...simulator.triton_shim.scripts.script import ScriptOutcome
 
 MOST_ROWS = 24
+MOST_SLOW, MOST_SLOW_LINES = 3, 2  # rows that are explained, and lines of each
 COLUMNS = (("kernel", 23), (">grid", 9), (">count", 6), (">us", 8), (">share", 5), ("bound", 8))
 BUFFERS = ((">UB", 5), (">L1", 4), (">L0", 4))
 NOTHING = "no kernel was launched"
@@ -46,7 +48,14 @@ def script_page(script: str, found: Collector) -> RenderableType:
     code = script_text(g.dearest for g in groups)
     made = [tables.fact("code", code)] if code else []
     wrong = [part for g in found.faulty for part in _faults(g)]
-    return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found), *wrong)
+    slow = [part for g in groups[:MOST_SLOW] for part in _slowing(g)]
+    return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found), *slow, *wrong)
+
+
+def _slowing(group: LaunchGroup) -> sections.Block:
+    """What slows the dearest launch of a row."""
+    grid = f" grid {grid_text(group.grid)}" if group.grid else ""
+    return advice_view.slowing(group.dearest, f"what slows {clean(group.kernel, 40)}{grid}", MOST_SLOW_LINES)
 
 
 def check_page(script: str, found: Collector) -> RenderableType:
@@ -180,5 +189,6 @@ def _row(group: LaunchGroup) -> dict[str, Any]:
         "cycles": group.cycles if run.launches else None,
         "bound": bound.name if bound else None,
         "buffer_shares": buffer_shares(run),
+        "slowing": slowing_json(run),
         "warnings": [message_json(m) for m in run.warnings],
     }

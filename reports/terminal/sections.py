@@ -18,6 +18,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
+from ..facts.advice.slowing import other_messages
 from ..facts.authors import code_text
 from ..facts.intervals import interval_text
 from ..facts.l2_text import l2_text
@@ -97,7 +98,7 @@ def time(run: Run) -> Block:
         rows.append(fact("bound", facts.allowed(bound)))
     found = l2_text(run)
     l2 = [fact("l2", found)] if found else []
-    return [*rows, *l2, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
+    return [*rows, *l2, *_trust(run), *_held_by(run), fact("work", _work(run))]
 
 
 def _held_by(run: Run) -> Block:
@@ -111,16 +112,6 @@ def _held_by(run: Run) -> Block:
     (first, most), *rest = named
     text = f"{first}: {most} less time without it"
     return [fact("limiter", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
-
-
-def _try(run: Run) -> Block:
-    """The change of one knob that helps most, of those that were timed."""
-    if not run.changes:
-        return []
-    gains = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()]
-    named = [f"{clean(n, 40)}: {texts.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE]
-    none = f"no change of one knob is faster; {len(gains)} were timed"
-    return [fact("try", "; ".join(named[:MOST_LIMITS]) or none)]
 
 
 def _trust(run: Run) -> Block:
@@ -148,7 +139,7 @@ def launches(run: Run) -> Block:
     for x in run.launches[:MOST_LAUNCHES]:
         cells = (x.kernel, str(x.grid), texts.micros(x.time_us), texts.count(x.cycles), str(x.cores_used))
         add_row(table, *cells)
-    return [Text(), table, *_more(len(run.launches) - MOST_LAUNCHES, "launches")]
+    return [Text(), table, *more(len(run.launches) - MOST_LAUNCHES, "launches")]
 
 
 def bounds(run: Run) -> Block:
@@ -287,7 +278,7 @@ def lines(run: Run) -> Block:
 def remarks(run: Run) -> Block:
     """Warnings by their kind, the most serious first, and notes."""
     out: Block = []
-    for kind, found in by_kind(run.warnings).items():
+    for kind, found in by_kind(other_messages(run)).items():
         out += remarked(TITLES[kind], kind, found, STYLES[kind])
     return [*out, *remarked("notes", "note", run.notes, "dim")]
 
@@ -305,7 +296,7 @@ def remarked(title: str, what: str, found: Sequence[str], style: str) -> Block:
         Text(),
         Text(title, style=style if style != "dim" else "bold"),
         *shown,
-        *_more(hidden, f"{what}{'s' * (hidden > 1)}"),
+        *more(hidden, f"{what}{'s' * (hidden > 1)}"),
     ]
 
 
@@ -322,5 +313,5 @@ def opening(record: str | None) -> Block:
     return [Text("ascendtile report \\"), Text(file, overflow="fold")]
 
 
-def _more(hidden: int, what: str) -> Block:
+def more(hidden: int, what: str) -> Block:
     return [Text(f"  and {hidden} more {what}", style="dim")] if hidden > 0 else []

@@ -22,6 +22,7 @@ from .kernel_metadata import KernelMetadata, ub_bits_asked
 from .later import made_when_read
 from .lazy_views import ShownRecord, write
 from .no_assembly import NoAssembly
+from .slowing import Slowing
 
 if TYPE_CHECKING:
     from ..precision.metrics import ErrorReport
@@ -252,7 +253,7 @@ class Launch:
     argument -> "in", "out" or "in out", what the kernel does with it. All four are empty where no timeline was asked for.
     compiler: who made the code: "triton-ascend 9.0", "triton-ascend 8.5" or "ascendc"; empty in older records.
     l2_left_bytes: what the launch wrote that is still only in L2 at its end: the launches after it have to write it to
-    memory. None in older records.
+    memory. None in older records. slowing: what the compiler makes of lines that costs time, in the order of the source.
     """
 
     kernel: str
@@ -287,6 +288,7 @@ class Launch:
     directions: dict[str, str] = field(default_factory=dict)
     compiler: str = ""
     l2_left_bytes: float | None = None
+    slowing: tuple[Slowing, ...] = ()
 
     @property
     def working_us(self) -> float:
@@ -320,6 +322,7 @@ class Run(ShownRecord):
     product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on;
     of those that are seldom made (`l0_tile`, `unit_flag`, `tile_mix_cube_loop`, ...) the unusual ones.
     changes: change of one knob of an operator ("rows 1 -> 2") -> time in us with it, best first; empty unless asked for.
+    untried: knob, or knob with a value ("ROWS=64"), -> why that was not timed; likewise.
     outputs are not saved.
     """
 
@@ -329,6 +332,7 @@ class Run(ShownRecord):
     launches: tuple[Launch, ...]
     errors: dict[str, ErrorReport] = field(default_factory=dict)
     changes: dict[str, float] = field(default_factory=dict)
+    untried: dict[str, str] = field(default_factory=dict)
     op: str | None = None
     case: str | None = None
     dtype: str | None = None

@@ -243,6 +243,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         directions=later(lambda: directions(program)) if limit else {},
         compiler=call.device.code_by(),
         l2_left_bytes=float(touch.left_bytes),
+        slowing=plan.warnings.slowing(),
     )
     launch = with_interval(launch, product) if details else launch
     return launch if sum(_size(g.trace) for g in groups) <= MOST_KEPT else whole(launch)

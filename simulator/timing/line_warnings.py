@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..interpreter.faults import place
 from ..ir.program import Op, Program
 from ..messages import TIME, Message
+from ..record.slowing import Slowing
 from ..units.cube_rules import operand_format
 
 
@@ -15,13 +16,20 @@ class LineWarnings:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int, str, str], dict[int, dict[str, float]]] = {}
+        self._slowing: dict[tuple[str, int, str, str], tuple[str, str]] = {}
 
     def add(self, op: Op, text: str, kind: str = TIME, **numbers: float) -> None:
         """Note `text` for an operation; `{name}` in it stands for the sum of that number over the operations of the line.
 
-        kind: of the message, see `simulator/messages.py`.
+        kind: of the message, see `simulator/messages.py`; "" for what is no warning, and only listed as slowing the kernel.
         """
         self._found.setdefault((op.loc.file, op.loc.line, text, kind), {})[op.id] = numbers
+
+    def slow(self, op: Op, sort: str, text: str, cure: str, warned: bool = True, **numbers: float) -> None:
+        """`add` for what slows the kernel; sort, cure: see `Slowing`. warned: whether it is a warning, too."""
+        kind = TIME if warned else ""
+        self.add(op, text, kind, **numbers)
+        self._slowing[op.loc.file, op.loc.line, text, kind] = sort, cure
 
     def __len__(self) -> int:
         """Different warnings so far."""
@@ -32,17 +40,31 @@ class LineWarnings:
 
         In the order of the operations, so that it makes no difference how iterations were lowered.
         """
-        found = sorted(self._found.items(), key=lambda item: (min(item[1]), item[0][2]))
-        return tuple(self._sentence(*key, ops) for key, ops in found)
+        return tuple(self._sentence(*key, ops) for key, ops in self._in_order() if key[3])
+
+    def slowing(self) -> tuple[Slowing, ...]:
+        """What slows the kernel, in the same order; of warnings the same words."""
+        return tuple(
+            Slowing(sort, self._text(text, ops), cure, file, line)
+            for (file, line, text, kind), ops in self._in_order()
+            for sort, cure in filter(None, [self._slowing.get((file, line, text, kind))])
+        )
+
+    def _in_order(self) -> list[tuple[tuple[str, int, str, str], dict[int, dict[str, float]]]]:
+        return sorted(self._found.items(), key=lambda item: (min(item[1]), item[0][2]))
+
+    def _sentence(
+        self, file: str, line: int, text: str, kind: str, ops: dict[int, dict[str, float]]
+    ) -> Message:
+        where = f"{file}:{line}"
+        return Message(f"{where}: {self._text(text, ops)}", kind, where)
 
     @staticmethod
-    def _sentence(file: str, line: int, text: str, kind: str, ops: dict[int, dict[str, float]]) -> Message:
+    def _text(text: str, ops: dict[int, dict[str, float]]) -> str:
         every = list(ops.values())
         if every[0]:
             text = text.format(**{n: sum(x[n] for x in every) for n in every[0]})
-        where = f"{file}:{line}"
-        many = f"; {len(ops)} operations of this line" if len(ops) > 1 else ""
-        return Message(f"{where}: {text}{many}", kind, where)
+        return f"{text}; {len(ops)} operations of this line" if len(ops) > 1 else text
 
 
 WITHOUT_EFFECT = ("allow_tf32", "max_num_imprecise_acc")

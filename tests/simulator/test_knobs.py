@@ -49,18 +49,33 @@ def test_a_size_that_the_grid_asks_for_is_doubled_and_halved():
     assert not any("grid is fixed" in note for note in run.notes)
 
 
-def test_a_size_of_a_fixed_grid_is_a_part_of_the_problem():
+def test_a_fixed_grid_goes_along_with_a_tile_and_no_size_of_the_data_is_tried():
     shapes = (sim.shape(N, "float32"), sim.shape(N, "float32"))
     with sim.device("ascend910b3", explain=True):
         run = double.time((385,), *shapes, N, B=256, TIMES=2)
-        looped = by_iterations.time((8,), *shapes, N, B=1024)
-    words = 'the grid is fixed, so no other B, TIMES was timed; a function of them, grid=lambda meta: (cdiv(n, meta["B"]),)'
-    assert [note.startswith(words) for note in run.notes if "grid" in note] == [True]
-    assert run.changes == {}  # nothing loops: a second copy of a buffer has no use
-    assert set(looped.changes) == {"multibuffer 2 -> 1", "multibuffer 2 -> 4"}
+        row = double.time((1,), *shapes, 256, B=256, TIMES=2)
     with sim.device("ascend910b3"):
-        one = by_iterations.time((8,), *shapes, N, B=1024, multibuffer=1)
-    assert looped.changes["multibuffer 2 -> 1"] == one.time_us > looped.time_us
+        for other, programs in ((128, 769), (512, 193)):
+            expected = double.time((programs,), *shapes, N, B=other, TIMES=2).time_us
+            assert run.changes[f"B 256 -> {other}, grid 385 -> {programs}"] == expected
+    assert run.untried["TIMES"] == "no tile goes by it"
+    assert not any(change.startswith("TIMES") for change in run.changes)
+    assert row.untried == {"TIMES": "no tile goes by it"}
+
+
+def test_programs_that_go_on_by_their_number_do_the_same_work_with_any_size():
+    shapes = (sim.shape(N, "float32"), sim.shape(N, "float32"))
+    with sim.device("ascend910b3", explain=True):
+        run = by_iterations.time((8,), *shapes, N, B=1024)
+    assert {"multibuffer 2 -> 1", "multibuffer 2 -> 4", "B 1024 -> 2048", "B 1024 -> 512"} <= set(run.changes)
+    with sim.device("ascend910b3"):
+        for change, grid, size, copies in (
+            ("multibuffer 2 -> 1", 8, 1024, 1),
+            ("B 1024 -> 2048", 8, 2048, 2),
+            ("grid 8 -> 40", 40, 1024, 2),
+        ):
+            again = by_iterations.time((grid,), *shapes, N, B=size, multibuffer=copies)
+            assert run.changes[change] == again.time_us
 
 
 def test_products_have_the_unit_flag():

@@ -13,6 +13,7 @@ from ...ir.program import Loc, Op, Program, Region, Value, walk
 from ...messages import TIME
 from ...products import Product
 from ...record.run import ASSUMED_FIGURES
+from ...record.slowing import SCALAR
 from ...units.cube_rules import operand_format
 from ..costs.cube import ITEM_BYTES, CubeCosts
 from ..costs.model import CostModel
@@ -399,10 +400,12 @@ class LoweringPlan:
             return 0.0
         self.assume(ADDRESS)
         cycles = elements * self.product.number(ADDRESS)
-        self.warn(
+        self.slow(
             op,
+            SCALAR,
             f"{op.kind} with a stride that is known at run time only: the scalar unit works out {elements} addresses "
             "({cycles:.0f} cycles); with the stride as tl.constexpr it does not",
+            "make the stride a tl.constexpr parameter",
             cycles=cycles,
         )
         return cycles
@@ -433,6 +436,10 @@ class LoweringPlan:
     def warn(self, op: Op, text: str, kind: str = TIME, **numbers: float) -> None:
         """See `LineWarnings.add`."""
         self.warnings.add(op, text, kind, **numbers)
+
+    def slow(self, op: Op, sort: str, text: str, cure: str, warned: bool = True, **numbers: float) -> None:
+        """See `LineWarnings.slow`."""
+        self.warnings.slow(op, sort, text, cure, warned, **numbers)
 
     def notes(self, waves: int, compiled: bool) -> tuple[str, ...]:
         """Rows that stood in for others, and the figures of this launch that are not published (grade D).

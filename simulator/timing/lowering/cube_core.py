@@ -8,6 +8,8 @@ import numpy as np
 
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
+from ...record.slowing import COPY
+from .. import cures
 from ..costs.transfers import boxed
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
@@ -148,6 +150,9 @@ class CubeLowering:
             fixed, rate = plan.ub_to_l1
             self.context.fixed(op, wiring.mte3, fixed + tile_size(v) / rate, 0.0, reads, writes, clobbers)
             return
+        self._tell_copy(
+            op, f"operand {v.name or list(v.shape)}: from UB to L1 through global memory", cures.OPERAND
+        )
         sent = Leg(wiring.mte3, wiring.write[1], plan.write_rates.interval, plan.write_latency, -1)
         read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_rates.interval, plan.l1_latency)
         self.hand_overs.record(op, v, tile_size(v), (sent, read), reads, writes, clobbers)
@@ -157,10 +162,18 @@ class CubeLowering:
     ) -> None:
         """A tile of `size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
+        self._tell_copy(
+            op, f"{list(v.shape)} of the product: from L0C to UB through global memory", cures.RESULT
+        )
         cycles = max(plan.fixp_min, self._rows_out(v, 1, v.numel))
         sent = Leg(wiring.fixp, wiring.cube_write[1], cycles, plan.fixp_latency)
         read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency, 1)
         self.hand_overs.record(op, v, size, (sent, read), reads, writes, clobbers)
+
+    def _tell_copy(self, op: Op, text: str, cure: str) -> None:
+        """A tile on its way between the cores, which the vendor's compiler adds."""
+        if self.plan.compiled:
+            self.plan.slow(op, COPY, f"{op.kind}: {text}", cure, warned=False)
 
     def _moved(self, op: Op, amount: Any, leg: Leg, **what: Any) -> None:
         self.context.add(

@@ -15,6 +15,8 @@ from ...interpreter.regions import AccessRegion, check
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Loc, Op, Value
+from ...record.slowing import DISCRETE
+from .. import cures
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.provenance import BEST, grade_of
@@ -305,7 +307,8 @@ class LoweringContext(Interpreter):
         run, half = op.attrs.get("run", 1), self.plan.is_shared(v, pipe)
         n, size = v.numel // run, align(run * itemsize(v), BLOCK_BYTES)
         things = "elements" if run == 1 else f"rows of {run} elements"
-        self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
+        text = f"discrete {what}: {n} {things}, one transfer of {size} bytes each"
+        self.plan.slow(op, DISCRETE, text, cures.DISCRETE)
         n = -(-n // 2) if half else n
         more.update(occupancy=n * interval, amount=n * size, instructions=n, half=half)
         self.add(pipe, op.loc, channel=channel, **more)
@@ -406,10 +409,10 @@ class LoweringContext(Interpreter):
             return
         all_elements = elements if isinstance(elements, int) else int(elements.max())
         if many > 1 and many == all_elements and v.numel > 1:
-            self.plan.warn(
-                op,
-                f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes",
+            text = (
+                f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes"
             )
+            self.plan.slow(op, DISCRETE, text, cures.STRIDED)
 
     def fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
         """Masked-out elements are filled by the Vector unit after a partial load.

@@ -7,7 +7,9 @@ from typing import Any
 from ...interpreter.values import Affine, Pointers
 from ...ir.operations import operation
 from ...ir.program import Op, Value
-from ...messages import NOTE, TIME
+from ...messages import NOTE
+from ...record.slowing import CAST, COPY, SCALAR
+from .. import cures
 from ..costs.model import Cost
 from ..costs.transfers import boxed
 from ..placement.layouts import SCALAR as SCALAR_FORM
@@ -64,6 +66,8 @@ class VectorLowering:
         why = self.plan.costs.why_by_element(op)
         if why and not op.attrs.get("of_access"):
             self._warn_scalar(op, why, cost.occupancy)
+        if self.plan.compiled and not why:
+            self._tell_additions(op)
         pipe = self.plan.scalar if why else self._pipe(op)
         line = self.plan.line(op.loc, pipe, grade=cost.grade, name=op.name or op.kind)
         if cost.group_conflict or cost.bank_conflict:
@@ -80,6 +84,18 @@ class VectorLowering:
             self._scratch(op),
             self._vector_scalars(op),
         )
+
+    def _tell_additions(self, op: Op) -> None:
+        """Casts and copies that the compiler puts around an operation; no warnings, as most kernels have some."""
+        if text := cures.cast_text(op):
+            self.plan.slow(op, CAST, text, cures.WIDEN, warned=False)
+        for v in op.args:
+            if v is not None and v.shape and self._needs_writing_out(op, v):
+                text, cure = _written_out(op, v)
+                self.plan.slow(op, COPY, text, cure, warned=False)
+        if self._copied_tile(op) is not None:
+            text = f"{op.kind} into a tile that is read later: the whole tile is copied first"
+            self.plan.slow(op, COPY, text, cures.INSERT, warned=False)
 
     def _pipe(self, op: Op) -> int:
         """Pipe of an operation on tiles: the Vector unit's, but for single elements and what a user's operation says."""
@@ -98,7 +114,7 @@ class VectorLowering:
         if operation(op).castable:
             text += ", {vector:.0f} as a vector instruction on .to(tl.int32), which is exact below 2**31"
             numbers["vector"] = self.plan.costs.on_vector(op).occupancy
-        self.plan.warn(op, f"{text})", TIME, **numbers)
+        self.plan.slow(op, SCALAR, f"{text})", cures.scalar_cure(op), warned=True, **numbers)
 
     def _scalar_op(self, op: Op) -> None:
         writes, _ = self.context.target(op.results[0])
@@ -130,12 +146,15 @@ class VectorLowering:
 
     def _with_copied_tile(self, op: Op, cost: Cost) -> Cost:
         """An insertion into a tile that lives on (in another buffer) starts with a copy of that tile."""
+        full = self._copied_tile(op)
+        return cost if full is None else self.plan.costs.rows_copied(full).then(cost)
+
+    def _copied_tile(self, op: Op) -> Value | None:
+        """The tile that an insertion copies first."""
         if op.kind != "insert_slice":
-            return cost
+            return None
         full, slots = self.plan.definitions.root(op.operand(0)), self.plan.placement.slot_of
-        if full is None or slots.get(full.id) is slots.get(op.results[0].id):
-            return cost
-        return self.plan.costs.rows_copied(full).then(cost)
+        return None if full is None or slots.get(full.id) is slots.get(op.results[0].id) else full
 
     def _needs_writing_out(self, op: Op, v: Value) -> bool:
         form = self.plan.definitions.form(v)
@@ -276,3 +295,12 @@ class VectorLowering:
             grade=cost.grade,
             reads=self.context.slots_of(*op.args),
         )
+
+
+def _written_out(op: Op, v: Value) -> tuple[str, str]:
+    """What an operation reads from a tile that the compiler has to make first, and what to do about it."""
+    what = op.name or op.kind
+    if v.static.kind in ("box", "affine"):
+        kind = "mask" if v.static.kind == "box" else "tile of indices"
+        return f"{what}: a {kind} of {list(v.shape)} is written out to UB", cures.FORMULA
+    return f"{what}: a broadcast to {list(v.shape)} {v.dtype} is written out to UB", cures.BROADCAST

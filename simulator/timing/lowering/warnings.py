@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from ...ir.program import Op, Region, Value
 from ...messages import FAULT, Message, note, time_hint
+from ...record.slowing import PADDING
+from .. import cures
 from ..placement.layouts import BLOCK_BYTES, element_bits, tile_bytes
 from ..placement.memory_spaces import UB
 from .context import LoweringPlan
@@ -42,7 +44,7 @@ def padded_rows(plan: LoweringPlan) -> None:
     """Warn of loads and stores in UB whose rows end inside a block of 32 bytes: they are padded to whole ones."""
     for op in plan.program.walk():
         for message in _padded(plan, op):
-            plan.warn(op, message)
+            plan.slow(op, PADDING, message, cures.ROW)
 
 
 def _padded(plan: LoweringPlan, op: Op) -> Iterator[str]:
@@ -70,7 +72,7 @@ def padded_products(plan: LoweringPlan) -> None:
     for op in plan.program.walk() if plan.multiplied else ():
         if op.id in plan.multiplied:
             for message in _multiplied(plan, op, plan.multiplied[op.id]):
-                plan.warn(op, message)
+                plan.slow(op, PADDING, message, cures.PRODUCT)
 
 
 def _multiplied(plan: LoweringPlan, op: Op, done: Multiplied) -> Iterator[str]:

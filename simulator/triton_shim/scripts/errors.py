@@ -15,8 +15,8 @@ from pathlib import Path
 
 import ascendtile.simulator as simulator
 
-from ... import knob_trials as knobs
 from ...errors import AscendtileError, UsageError
+from ...trials import knobs
 from .. import importing, standin
 from ..torch_npu import torch_devices
 

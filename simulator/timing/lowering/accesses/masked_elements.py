@@ -18,6 +18,8 @@ from ....interpreter.flat_pointers import FlatMemory
 from ....interpreter.regions import AccessRegion
 from ....interpreter.values import Affine, Box, Pointers
 from ....ir.program import Op, Value
+from ....record.slowing import DISCRETE as DISCRETE_ACCESS
+from ... import cures
 from ...costs.provenance import grade_of
 from ...costs.transfers import boxed, traffic
 from ...trace.tree import GlobalAccess
@@ -59,9 +61,8 @@ def select(
     context: LoweringContext, op: Op, v: Value, reads: tuple[int, ...], writes: tuple[int, ...]
 ) -> None:
     """The Vector unit takes the elements of the mask, in place."""
-    context.plan.warn(
-        op, f"{op.kind} under a mask of elements: all {v.numel} move, and a select takes those of the mask"
-    )
+    text = f"{op.kind} under a mask of elements: all {v.numel} move, and a select takes those of the mask"
+    context.plan.slow(op, DISCRETE_ACCESS, text, cures.MASK)
     context.computed(op, context.plan.costs.selected(v), reads, writes, ())
 
 
@@ -81,7 +82,8 @@ def one_by_one(
     run, half = plan.one_by_one.rows.get(op.id, 1), plan.is_shared(v, pipe)
     times = v.numel // run
     things = f"{times} elements, one by one" if run == 1 else f"{times} rows of {run} elements, row by row"
-    plan.warn(op, f"discrete {op.kind}: {things} on the scalar unit")
+    cure = cures.DISCRETE if run == 1 else cures.ROWS
+    plan.slow(op, DISCRETE_ACCESS, f"discrete {op.kind}: {things} on the scalar unit", cure)
     plan.assume(DISCRETE)
     n: Any = visited(mask, v.shape, run)
     n = (n + 1) // 2 if half else n

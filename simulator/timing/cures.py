@@ -1,0 +1,54 @@
+"""What a kernel's author can write instead of what the compiler makes slow code of."""
+
+from __future__ import annotations
+
+from ..ir.operations import in_fp32, operation
+from ..ir.program import Op
+
+DISCRETE = (
+    "let neighbours in the tile be neighbours in memory (last axis with stride 1), or load whole rows and pick from them "
+    "with tl.gather"
+)
+ROWS = "load more of each row at once, or take rows that follow each other as one tile"
+STRIDED = (
+    "let the last axis of the tile be the one with stride 1 in memory, or transpose the data once before"
+)
+MASK = "compare offsets with bounds, axis by axis (offsets < n); choose by other conditions with tl.where after the load"
+ROW = "take a last axis of whole blocks of 32 bytes, or make it the first axis"
+PRODUCT = "take tiles nearer to the sizes of the data"
+INSERT = "insert into a tile that is not read afterwards, so that it changes in place"
+FORMULA = "make it once before the loop, where it is the same in every iteration, or load it"
+BROADCAST = (
+    "work on the small tile first, and broadcast in arithmetic, which takes rows and columns as they are"
+)
+OPERAND = (
+    "what is only loaded goes to L1 directly: prepare the operand in a kernel before, or take larger tiles"
+)
+RESULT = "where products are only added up, tl.dot(a, b, acc) keeps the sum in L0C until the loop is over"
+INT32 = "take int32, .to(tl.int32), where the values stay below 2**31"
+FLOAT32 = (
+    "compute in float32, .to(tl.float32), which is exact for integers up to 2**24, or do it before the kernel"
+)
+RANDOM = "make random numbers or masks before, in a kernel of their own, and load them"
+FEWER = "do it on fewer elements, outside of the loop, or in the host program"
+WIDEN = "cast once, .to(tl.float32) after the load, compute in float32, and cast back before the store"
+
+
+def scalar_cure(op: Op) -> str:
+    """For an operation that runs element by element on the scalar unit."""
+    if op.kind == "atomic":
+        return "add int32 or float32, which memory adds by itself"
+    if op.name == "umulhi":
+        return RANDOM
+    if operation(op).castable and str(op.operand(0).dtype) in ("int64", "uint64"):
+        return INT32
+    return FLOAT32 if op.kind in ("binary", "compare", "arg_reduce", "sort") else FEWER
+
+
+def cast_text(op: Op) -> str:
+    """What the compiler casts around an operation; empty where it casts nothing."""
+    if not in_fp32(op) or not op.operand(0).shape:
+        return ""
+    what, stored = op.name or op.kind, op.operand(0).dtype
+    back = " and back" if op.results[0].dtype == stored else ""
+    return f"{what} of {stored} is computed in float32: the compiler casts to it{back}"

@@ -1,0 +1,266 @@
+"""The knobs of a launch that are tried: copies of buffers, flags of the Cube, sizes of tiles, the number of programs.
+
+A compile-time size is tried where the launch then does the same work (see `work.py`): with the grid that a function
+gives, with the grid as it is (where programs go on to the next piece by `tl.num_programs`, or where the size cuts a loop),
+or with a fixed grid that has fewer or more programs along one axis. A size of the data is never tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AscendtileError, NeedsDataError
+from ..interpreter.interpreter import DataDependentError
+from .reductions import sums_stay
+from .search import Trials, neighbours
+from .work import Reach, reach
+
+if TYPE_CHECKING:
+    from ..call import Call
+    from ..device import Device
+    from ..record.run import Launch
+
+MOST_COPIES = 16
+NO_TILE = "no tile goes by it"
+OF_DATA = "a length of {}, so another one is another problem"
+OTHER_WORK = "with another one the launch would read or store other elements"
+OTHER_SUMS = "a length that is reduced as a whole, so another one is another problem"
+UNKNOWN_WORK = "which work the launch does depends on data"
+TOO_LONG = "its loops are too long to tell whether another one leaves the work the same"
+ANOTHER_GRID = (
+    "with this grid another one would leave work undone; a grid that follows it, "
+    'grid=lambda meta: (cdiv(n, meta["{}"]),), lets it be tried'
+)
+
+
+class AskedFor(dict[str, Any]):
+    """What a grid is a function of, and which of it the grid asks for."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__(given)
+        self.names: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        self.names[name] = None
+        return super().__getitem__(name)
+
+    def get(self, name: str, other: Any = None) -> Any:
+        """As a dict's."""
+        try:
+            return self[name]
+        except KeyError:
+            return other
+
+
+def trials(call: Call, now_us: float, time: Callable[[Call], Launch]) -> Trials:
+    """What was timed with one knob changed, and what could not be. time: of a launch, without its values."""
+    return _KnobTrials(call, now_us, time).found()
+
+
+@dataclass
+class _KnobTrials:
+    """Of one launch."""
+
+    call: Call
+    now_us: float
+    time: Callable[[Call], Launch]
+    trials: Trials = field(default_factory=Trials)
+    same: Reach | None = None
+
+    def found(self) -> Trials:
+        for text, changed in self._switches():
+            self._try(text, lambda changed=changed: changed)  # type: ignore[misc]
+        device = self.call.device
+        self._numbers("multibuffer", device.multibuffer, lambda n: self._with(multibuffer=n), MOST_COPIES)
+        if self._mixed():
+            now = device.tiles_under_way
+            self._numbers(
+                "set_workspace_multibuffer", now, lambda n: self._with(workspace_copies=n), MOST_COPIES
+            )
+        for name, now in self.call.constants.items():
+            if isinstance(now, int) and not isinstance(now, bool) and now >= 1 and self.call.again:
+                self._size(name, now)
+        if self.call.again and self.call.program.of_kind("num_programs"):
+            self._programs()
+        return self.trials
+
+    # -- choices of the device --
+
+    def _mixed(self) -> bool:
+        split = self.call.device.product.core_model == "split"
+        return split and bool(self.call.program.of_kind("dot"))
+
+    def _switches(self) -> Iterator[tuple[str, Call]]:
+        flag = self.call.device.unit_flag
+        if self._mixed():
+            yield f"unit_flag {flag} -> {not flag}", self._with(unit_flag=not flag)
+
+    def _numbers(self, name: str, now: int, make: Callable[[int], Call], most: int) -> None:
+        def time(n: int) -> float | None:
+            return self._try(f"{name} {now} -> {n}", lambda: make(n))
+
+        list(neighbours(now, self.now_us, time, lambda n: 1 <= n <= most))
+
+    def _with(self, **options: Any) -> Call:
+        return replace(self.call, device=replace(self.call.device, **options))
+
+    # -- sizes --
+
+    def _size(self, name: str, now: int) -> None:
+        """Twice, half and so on of one compile-time size."""
+
+        def time(n: int) -> float | None:
+            try:
+                changed = self._same_work(name, now, n)
+            except AscendtileError as e:
+                self.trials.refuse(name, n, e)
+                return None
+            if isinstance(changed, str):
+                reasons.append(changed)
+                return None
+            grid = self._grid_text(changed)
+            return self._try(f"{name} {now} -> {n}{grid}", lambda: changed)
+
+        reasons: list[str] = []
+        if not list(neighbours(now, self.now_us, time)) and reasons:
+            self.trials.untried[name] = reasons[0]
+
+    def _grid_text(self, changed: Call) -> str:
+        if self.call.grid_asks or changed.grid == self.call.grid:
+            return ""
+        return f", grid {grid_text(self.call.grid)} -> {grid_text(changed.grid)}"
+
+    def _same_work(self, name: str, now: int, other: int) -> Call | str:
+        """The launch with another size that does the same work, or why there is none."""
+        assert self.call.again is not None
+        changed = self.call.again({name: other}, None)
+        asked = name in self.call.grid_asks
+        if not asked and _shapes(changed) == _shapes(self.call):
+            return NO_TILE
+        if not asked and not sums_stay(self.call.program, changed.program):
+            return OTHER_SUMS
+        try:
+            if self._now() is None:
+                return changed if asked else TOO_LONG
+            if self._reads_alike(changed) if asked else self._alike(changed):
+                return self._fewest(changed, now, other) if not asked else changed
+            if not self.call.program.of_kind("num_programs"):
+                for grid in _other_grids(changed.grid, now, other):
+                    scaled = self.call.again({name: other}, grid)
+                    if self._alike(scaled):
+                        return scaled
+        except (DataDependentError, NeedsDataError):
+            return changed if asked else UNKNOWN_WORK
+        return self._other_work(name, now)
+
+    def _fewest(self, changed: Call, now: int, other: int) -> Call:
+        """With a larger tile and the same grid some programs may have nothing to do; then fewer are started."""
+        assert self.call.again is not None
+        if other <= now or self.call.program.of_kind("num_programs"):
+            return changed
+        constants = changed.constants
+        for grid in _other_grids(changed.grid, now, other):
+            scaled = self.call.again(constants, grid)
+            if self._alike(scaled):
+                return scaled
+        return changed
+
+    def _other_work(self, name: str, now: int) -> str:
+        from ..timing.sizes_of_data import with_length
+
+        data = with_length(self.call, now) if now > 1 else []
+        if data:
+            return OF_DATA.format(data[0])
+        if self.call.grid_asks or self.call.program.of_kind("num_programs"):
+            return OTHER_WORK
+        return ANOTHER_GRID.format(name)
+
+    def _alike(self, changed: Call) -> bool:
+        now = self._now()
+        return now is not None and now == _reach(changed)
+
+    def _reads_alike(self, changed: Call) -> bool:
+        """What is stored may change with a size that the grid asks for, as partial results do; what is read may not."""
+        found = _reach(changed)
+        now = self._now()
+        return found is not None and now is not None and now.read == found.read
+
+    def _now(self) -> Reach | None:
+        self.same = self.same or _reach(self.call)
+        return self.same
+
+    # -- programs --
+
+    def _programs(self) -> None:
+        """How many programs share the work, where they go by their number."""
+        again, (x, y, z) = self.call.again, self.call.grid
+        if (y, z) != (1, 1) or self.call.grid_asks or again is None:
+            return
+
+        def time(n: int) -> float | None:
+            try:
+                changed = again({}, (n, 1, 1))
+                alike = self._alike(changed)
+            except AscendtileError:
+                return None
+            return self._try(f"grid {x} -> {n}", lambda: changed) if alike else None
+
+        found = dict(neighbours(x, self.now_us, time, lambda n: 1 <= n <= self._cores()))
+        if x < self._cores() and self._cores() not in found:
+            time(self._cores())
+
+    def _cores(self) -> int:
+        from ..timing.estimate import make_plan
+
+        return make_plan(self.call).wiring.machine.cores
+
+    # -- one trial --
+
+    def _try(self, text: str, make: Callable[[], Call]) -> float | None:
+        """Time in us of a change, which is kept; None where it is refused."""
+        before, _, value = text.partition(", grid ")[0].partition(" -> ")
+        try:
+            changed = make()
+            us = self.time(replace(changed, warnings=(), device=_plain(changed.device))).time_us
+        except AscendtileError as e:
+            self.trials.refuse(before.split()[0], value, e)
+            return None
+        self.trials.changes[text] = us
+        return us
+
+
+def grid_text(grid: tuple[int, int, int]) -> str:
+    """385, or (64, 8) where there are several axes."""
+    axes = list(grid)
+    while len(axes) > 1 and axes[-1] == 1:
+        axes.pop()
+    return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
+
+
+def _plain(device: Device) -> Device:
+    return replace(device, values=False, time=True, timeline=0, explain=False, details=False)
+
+
+def _shapes(call: Call) -> set[tuple[int, ...]]:
+    return {r.shape for op in call.program.walk() for r in op.results}
+
+
+def _reach(call: Call) -> Reach | None:
+    """None where another tile leaves its tensors, which is other work, and where a loop is too long to be gone through."""
+    try:
+        return reach(call)
+    except (DataDependentError, NeedsDataError):
+        raise
+    except AscendtileError:
+        return None
+
+
+def _other_grids(grid: tuple[int, int, int], now: int, other: int) -> Iterator[tuple[int, int, int]]:
+    """Fixed grids with the programs along one axis that tiles of `other` in place of `now` ask for: the fewest, the most."""
+    for axis, n in enumerate(grid):
+        fewest, most = (n - 1) * now // other + 1, -(-n * now // other)
+        for programs in dict.fromkeys((fewest, most)):
+            if programs != n:
+                yield (*grid[:axis], programs, *grid[axis + 1 :])  # type: ignore[misc]

@@ -12,7 +12,8 @@ from ..simulator.l2.state import LOOP, told
 from ..simulator.products import Product, load_product
 
 # What a problem sets for itself, or what only decides how much is recorded.
-OWN = ("product", "cube_math_type", "values", "time", "explain", "details", "timeline")
+OWN = ("product", "cube_math_type", "values", "time", "explain", "details", "timeline", "errors", "reference")
+OWN += ("float64",)
 # Options with which a kernel is not faster than without: the closed forms hold below its time as they are.
 BOUNDS_HOLD = (
     "l2",

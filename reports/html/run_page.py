@@ -12,7 +12,7 @@ from ...simulator.messages import Message
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.places import ErrorPlaces
 from ...simulator.record.run import Launch, Run
-from ..facts import texts
+from ..facts import facts, texts
 from ..facts.charts import named, populated, power, spread
 from ..facts.timelines import NOTHING, told_part, told_text
 from ..facts.warned import TITLES, by_kind
@@ -34,7 +34,8 @@ def error_panel(run: Run) -> Markup:
         return Markup("")
     first = list(run.errors.items())[:MOST_OUTPUTS]
     shown = [(n, e, histogram(n, e), against_magnitude(n, e.places)) for n, e in first]
-    return render("errors.html", outputs=shown, every=run.errors)
+    against, shares = facts.error_reference(run), facts.error_shares(run)
+    return render("errors.html", outputs=shown, every=run.errors, against=against, shares=shares)
 
 
 def histogram(name: str, e: ErrorReport) -> Markup:

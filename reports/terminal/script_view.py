@@ -46,7 +46,22 @@ def script_page(script: str, found: Collector) -> RenderableType:
     code = script_text(g.dearest for g in groups)
     made = [sections.fact("code", code)] if code else []
     wrong = [part for g in found.faulty for part in _faults(g)]
-    return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found), *wrong)
+    return Group(
+        Text(), title, *made, table, *(more if rest else []), *_sums(found), *_errors(groups), *wrong
+    )
+
+
+def _errors(groups: list[LaunchGroup]) -> sections.Block:
+    """Of each row the errors of the launch that took longest, where they were asked for."""
+    shown = [(g, n, e) for g in groups[:MOST_ROWS] for n, e in g.dearest.errors.items()]
+    if not shown:
+        return []
+    against = f"error against {facts.error_reference(shown[0][0].dearest)}"
+    table = sections.make_table((against, 23), ("output", 16), (">max abs", 9), (">max ulp", 9), (">bits", 6))
+    for g, name, e in shown:
+        sizes = (texts.small(e.max_abs), texts.figure(e.max_ulp), texts.figure(e.effective_bits))
+        sections.add_row(table, g.kernel, clean(name, 16), *sizes)
+    return [Text(), table]
 
 
 def check_page(script: str, found: Collector) -> RenderableType:

@@ -34,6 +34,8 @@ from .device_state import state_here
 from .space.axes import SETTINGS
 from .space.space import Point
 
+Limits = tuple[tuple[str, float], ...]  # (a figure of UNITS, below which it must be)
+UNITS = {"error": "", "time": " us", "ub": " bytes"}
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
 
 # Every tiling asks for the same megabytes again. The C library gives blocks as large as the largest one that was freed so
@@ -74,6 +76,15 @@ class Evaluation:
         """Plain data; not by `asdict`, which takes as long as a part of an evaluation."""
         values = ((f.name, getattr(self, f.name)) for f in fields(self))
         return {n: dict(x) if isinstance(x, dict) else x for n, x in values}
+
+
+def within(e: Evaluation, limits: Limits) -> Evaluation:
+    """The evaluation, or the refusal of one whose figures are not below a limit."""
+    for name, most in limits:
+        value = {"error": e.error, "time": e.time_us, "ub": e.ub_peak_bytes}[name]
+        if e.time_us is not None and (value is None or not value < most):
+            return Evaluation(failed=f"{name} is not below {most:g}{UNITS[name]}", tiling=e.tiling)
+    return e
 
 
 def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
@@ -120,6 +131,7 @@ class TilingProblem(Protocol):
 @dataclass(frozen=True)
 class OperatorProblem:
     """An operator on sizes of a case. fixed: knobs and settings of every point; values: whether errors are wanted.
+    limits: what the figures of a point must be below.
 
     state: options of the device, by name; without, those of the device in force.
     """
@@ -133,6 +145,7 @@ class OperatorProblem:
     values: bool = False
     seed: int = 0
     state: Mapping[str, Any] = field(default_factory=state_here)
+    limits: Limits = ()
 
     @cached_property
     def identity(self) -> str:
@@ -140,14 +153,15 @@ class OperatorProblem:
         return json.dumps(self.describe(), sort_keys=True, default=str)
 
     def describe(self) -> dict[str, Any]:
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "limits" or self.limits}
         return {**own, "product": machine_of(self).fingerprint}
 
     def evaluate(self, point: Point) -> Evaluation:
         whole = {**self.fixed, **point}
         settings = {n: whole.pop(n) for n in SETTINGS if n in whole}
         try:
-            return self._with_values(whole, settings) if self.values else self._time(whole, settings)
+            found = self._with_values(whole, settings) if self.values else self._time(whole, settings)
+            return within(found, self.limits)
         except BufferOverflowError as e:
             return misfit(e)
         except (RefusedError, UsageError) as e:

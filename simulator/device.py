@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -11,6 +11,7 @@ from typing import Any
 
 from .device_checks import RELEASES, check_options
 from .errors import UsageError
+from .execution.float64.memory import Float64Memory
 from .l2.state import LOOP, REPLACED, L2State
 from .precision.numeric_switches import check_numerics
 from .products import Product, load_product
@@ -67,6 +68,11 @@ class Device:
     integers the smallest), so that it is seen where they reach a result. `check=True` poisons, too.
     out_of_bounds: "error", or "warn": an access outside of its tensor is a message of kind "fault" and the launch goes on;
     such a load gives 0, such a store or atomic does nothing.
+    errors: True evaluates the same tile program in float64 without rounding beside its values, so that `run.errors` has the
+    errors of every tensor that a kernel of the user's own writes; "lines" also finds which lines' roundings make them up
+    (`run.error_lines`; it takes one more evaluation a line). float64: what tensors would hold, from launch to launch.
+    reference: right outputs in place of that: a function that takes arguments of the kernel by name (tensors as they were
+    before the launch, floating-point ones as float64) and gives an array, or a dict of them by name; or such a dict.
     timeline: instructions kept in the record, of whole cores where not all have room. step_limit: loop iterations after
     which a kernel counts as endless, those of `for` and `while` alike, added up over its loops; one that several programs do
     together counts once. A `while` that waits for memory which nobody can change any more is a hang at once.
@@ -103,6 +109,9 @@ class Device:
     check: bool = False
     masked: str = "zero"
     out_of_bounds: str = "error"
+    errors: bool | str = False
+    reference: Callable[..., Any] | Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    float64: Float64Memory | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.cube_math_type not in CUBE_MATH_TYPES:
@@ -175,6 +184,8 @@ def device(
             raise UsageError(f"the device option {name} is gone; give {REPLACED[name]}")
         known = ", ".join(Device.__dataclass_fields__)
         raise UsageError(f"unknown device option {sorted(unknown)[0]!r}; known are {known}, overrides")
+    if options.get("errors"):
+        options["float64"] = base.float64 or Float64Memory()
     chosen = load_product(product or base.product, overrides=overrides or {})
     with using(replace(base, product=chosen, **options)) as made:
         yield made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .errors import UsageError
@@ -71,6 +71,11 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "check": (lambda x: isinstance(x, bool), "True or False"),
     "masked": (lambda x: isinstance(x, str) and x in MASKED, " or ".join(map(repr, MASKED))),
+    "errors": (lambda x: isinstance(x, bool) or x == "lines", "False, True or 'lines'"),
+    "reference": (
+        lambda x: x is None or callable(x) or isinstance(x, Mapping),
+        "a function, a dict of arrays by name, or None",
+    ),
     "out_of_bounds": (
         lambda x: isinstance(x, str) and x in OUT_OF_BOUNDS,
         " or ".join(map(repr, OUT_OF_BOUNDS)),

@@ -17,6 +17,8 @@ from .checks.watching import watchers_of
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, TooLargeError, UsageError
+from .execution.float64.evaluation import Float64Evaluation
+from .execution.float64.launching import ValuesFound, compared, outputs_of, with_errors
 from .execution.numpy_backend import NumpyBackend
 from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
@@ -39,6 +41,7 @@ from .observers import announce, announce_time, is_quiet
 from .precision import dtypes as ty
 from .precision.dtypes import DType
 from .record.later import but
+from .record.outputs import Written
 from .record.run import Launch, Run
 from .timing.ub_bits import tell_ub_bits
 from .trials.knobs import AskedFor, trials
@@ -48,6 +51,10 @@ MAX_PROGRAMS = 65_535 * 65_536
 NOT_LOOKED_AT = note(
     "which elements have a value was not looked at: the time depends on data, and the kernel writes through addresses that "
     "are no arguments, so that it can run once only; launch it with sim.device(time=False) to look"
+)
+NO_ERRORS = note(
+    "errors were not evaluated: the time depends on data, and the kernel writes through addresses that are no arguments, so "
+    "that it can run once only; launch it with sim.device(time=False, errors=True)"
 )
 
 
@@ -107,7 +114,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     tried = Trials()
     seconds: dict[str, float | None] = {"time": None, "values": None}
     computed = False
-    found: tuple[Message, ...] = ()
+    found = ValuesFound(())
     if device.time:  # first, so that a kernel that does not fit has written nothing
         begin = clock.perf_counter()
         chain = current_chain()
@@ -120,9 +127,10 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     if device.values and not computed:
         told = () if device.time else (*call.warnings, *fit(call))  # a launch that is timed has them
         begin = clock.perf_counter()
-        found = (*told, *compute(call, progress))
+        found = with_values(call, progress)
+        found = replace(found, messages=(*told, *found.messages))
         seconds["values"] = clock.perf_counter() - begin
-    return Run(
+    run = Run(
         name=call.kernel.name,
         product=device.product.record,
         options=options(call.device),
@@ -132,10 +140,24 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         inputs={n: describe_argument(x) for n, x in call.arguments.items()},
         values_seconds=seconds["values"],
         time_seconds=seconds["time"],
-        value_warnings=found,
+        value_warnings=found.messages,
+        errors=found.errors,
+        error_lines=found.lines,
         changes=tried.sorted_changes(launches[0].time_us) if launches else {},
         untried=tried.untried,
     )
+    return run.wrote(_written(call)) if device.values else run
+
+
+def _written(call: Call) -> Written:
+    """The tensors of a launch that has written them."""
+    name = call.kernel.name
+
+    def errors(now: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+        tensors = {n: t for n, x in now.items() if (t := tensor_argument(n, x)) is not None}
+        return compared(tensors, right, name)
+
+    return Written({n: t.source for n, t in outputs_of(call).items()}, errors)
 
 
 def fit(call: Call) -> tuple[Message, ...]:
@@ -179,15 +201,17 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
     how, asked = numerics(call.device), checks_of(call.device)
     watchers = watchers_of(call.program, call.grid, call.arguments, asked)
-    again = asked.check and not reaches_anything(call.program)
+    more = asked.check or asks_for_errors(call.device)
+    again = more and not reaches_anything(call.program)
 
     def values(part: Program) -> NumpyBackend:
         return NumpyBackend(part, call.grid, how, checks=asked, watchers=watchers, quiet=again)
 
     if not again:
         found = estimate_with_values(call, values, leaves)
-        more = (NOT_LOOKED_AT,) if asked.check else ()
-        return found._replace(launch=but(found.launch, warnings=(*found.launch.warnings, *more))), True
+        told = ((asked.check, NOT_LOOKED_AT), (asks_for_errors(call.device), NO_ERRORS))
+        notes = tuple(text for given, text in told if given)
+        return found._replace(launch=but(found.launch, warnings=(*found.launch.warnings, *notes))), True
     with memory_kept(
         call.tensors
     ):  # which elements are defined is looked at where instructions are not recorded
@@ -208,8 +232,25 @@ def with_freed(call: Call, launch: Launch) -> Launch:
     return but(launch, buffers=freeing.with_freed(call, launch.buffers))
 
 
-def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[Message, ...]:
-    """Values only; gives warnings."""
+def asks_for_errors(device: Device) -> bool:
+    """Whether a launch is to have the errors of what it writes."""
+    return bool(device.errors) or device.reference is not None
+
+
+def with_values(call: Call, progress: Callable[[int, int], None] | None = None) -> ValuesFound:
+    """Values, and the errors that are asked for."""
+    if not asks_for_errors(call.device):
+        return ValuesFound(compute(call, progress))
+    return with_errors(call, lambda exact, quiet: compute(call, progress, exact, quiet))
+
+
+def compute(
+    call: Call,
+    progress: Callable[[int, int], None] | None = None,
+    exact: Float64Evaluation | None = None,
+    quiet: bool = False,
+) -> tuple[Message, ...]:
+    """Values only; gives warnings. exact: is told of every operation, too. quiet: nothing is printed."""
     how = scheduling(call.program, call.grid, call.arguments, call.device.step_limit)
     return run_values(
         call.program,
@@ -224,6 +265,8 @@ def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> t
         progress=progress,
         checks=checks_of(call.device),
         cores=lambda: programs_at_once(call),
+        quiet=quiet,
+        exact=exact,
     )
 
 

@@ -108,6 +108,7 @@ _TOLD = {
     "l2",
 }
 _TOLD |= {"hf32_round", "atomic_seed", "values", "time", "explain", "details", "timeline", "step_limit"}
+_TOLD |= {"errors", "reference", "float64"}
 
 
 def _unusual(device: Device) -> dict[str, Any]:
@@ -128,7 +129,15 @@ def options(device: Device) -> dict[str, Any]:
         **stated(device),
         "atomic_order": _atomic_order(device.atomic_seed),
         **_unusual(device),
+        **_errors(device),
     }
+
+
+def _errors(device: Device) -> dict[str, str]:
+    """What the errors of a run are against, where it has any."""
+    if device.reference is not None:
+        return {"errors": "against the reference that was given"}
+    return {"errors": "against the same program in float64"} if device.errors else {}
 
 
 def asked_for(device: Device, usual: str) -> str:

@@ -13,6 +13,7 @@ from ..simulator.products import Product, load_product
 
 # What a problem sets for itself, or what only decides how much is recorded.
 OWN = ("product", "cube_math_type", "values", "time", "explain", "details", "timeline")
+ERRORS = ("errors", "reference", "float64")  # a problem asks for errors itself
 # Options with which a kernel is not faster than without: the closed forms hold below its time as they are.
 BOUNDS_HOLD = (
     "l2",
@@ -29,7 +30,7 @@ BOUNDS_HOLD = (
 def state_here() -> dict[str, Any]:
     """The options of the device in force, by name, that decide what a launch takes."""
     here = current_device()
-    return {f.name: getattr(here, f.name) for f in fields(Device) if f.name not in OWN}
+    return {f.name: getattr(here, f.name) for f in fields(Device) if f.name not in (*OWN, *ERRORS)}
 
 
 def about_l2(state: Mapping[str, Any]) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ from .device_state import state_here
 from .space.axes import SETTINGS, problem_of_shapes
 from .space.space import Point
 
+Limits = tuple[tuple[str, float], ...]  # (a figure of UNITS, below which it must be)
+UNITS = {"error": "", "time": " us", "ub": " bytes"}
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
 
 # Every tiling asks for the same megabytes again. The C library gives blocks as large as the largest one that was freed so
@@ -73,6 +75,15 @@ class Evaluation:
         """Plain data; not by `asdict`, which takes as long as a part of an evaluation."""
         values = ((f.name, getattr(self, f.name)) for f in fields(self))
         return {n: dict(x) if isinstance(x, dict) else x for n, x in values}
+
+
+def within(e: Evaluation, limits: Limits) -> Evaluation:
+    """The evaluation, or the refusal of one whose figures are not below a limit."""
+    for name, most in limits:
+        value = {"error": e.error, "time": e.time_us, "ub": e.ub_peak_bytes}[name]
+        if e.time_us is not None and (value is None or not value < most):
+            return Evaluation(failed=f"{name} is not below {most:g}{UNITS[name]}", tiling=e.tiling)
+    return e
 
 
 def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
@@ -120,7 +131,8 @@ class TilingProblem(Protocol):
 class OperatorProblem:
     """An operator on sizes of a case, or on inputs: arrays where values are wanted, else shapes.
 
-    fixed: knobs and settings of every point; values: whether errors are wanted.
+    fixed: knobs and settings of every point; values: whether errors are wanted. limits: what the figures of a point must
+    be below.
 
     state: options of the device, by name; without, those of the device in force.
     """
@@ -135,6 +147,7 @@ class OperatorProblem:
     seed: int = 0
     state: Mapping[str, Any] = field(default_factory=state_here)
     inputs: Mapping[str, Any] | None = None
+    limits: Limits = ()
 
     @cached_property
     def identity(self) -> str:
@@ -147,13 +160,16 @@ class OperatorProblem:
             del own["inputs"]  # as it was before there were any: stores of a case stay valid
         else:
             own["inputs"] = {n: _fingerprint(x) for n, x in self.inputs.items()}
+        if not self.limits:
+            del own["limits"]
         return {**own, "product": machine_of(self).fingerprint}
 
     def evaluate(self, point: Point) -> Evaluation:
         whole = {**self.fixed, **point}
         settings = {n: whole.pop(n) for n in SETTINGS if n in whole}
         try:
-            return self._with_values(whole, settings) if self.values else self._time(whole, settings)
+            found = self._with_values(whole, settings) if self.values else self._time(whole, settings)
+            return within(found, self.limits)
         except BufferOverflowError as e:
             return misfit(e)
         except (RefusedError, UsageError) as e:

@@ -30,7 +30,7 @@ from .search.budget import Budget
 from .search.exact import Report
 from .search.sampling import SAMPLERS
 from .space.axes import OperatorPoints
-from .space.constraints import rules_of, told_apart
+from .space.constraints import limit_of, rules_of, told_apart
 from .space.declared import as_space, declared, with_axes
 from .space.space import Point, Rule, Space
 from .sweep import EXACT, Sweep, Task
@@ -86,7 +86,9 @@ def explore(
     Without product, the device in force is explored on; its options (compiler, l2, ...) hold in any case.
     cube_math_type: without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
     constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
-    over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
+    over mean absolute value; needs values of every point) or "ub" (bytes at the peak). Errors of a kernel are
+    against its own float64 values, or the reference of the device in force. A constraint may also be a text, "error<1e-3",
+    "time<20" (us) or "ub<131072" (bytes): points that are evaluated and not below it have no result. budget: points at
     most; seconds: likewise, bounds included, from `began` on (of `time.perf_counter`; without, from this call on).
     workers: 1, a number of processes, or an address "tcp://..." of a dask cluster; fallback: this process, if no cluster
     answers or it is lost; worker_timeout: seconds without a sign of life after which a process, which may be stopped, is
@@ -103,6 +105,9 @@ def explore(
     limit = Budget(budget, seconds, begin if began is None else began)
     listed = isinstance(constraint, Sequence) and not isinstance(constraint, str)
     rules: list[Any] = list(constraint) if listed else [constraint]  # type: ignore[arg-type]
+    limits = tuple(limit_of(x) for x in rules if isinstance(x, str))
+    rules = [x for x in rules if not isinstance(x, str)]
+    judged = objective == "error" or any(name == "error" for name, _ in limits)
     space = as_space(space) if space else None  # once: values may come from a generator
     given: dict[str, Any] = {"product": product_here(product), "overrides": dict(overrides or {})}
     if isinstance(what, str | Operator):
@@ -117,10 +122,10 @@ def explore(
     else:
         if inputs is not None:
             raise UsageError("explore: inputs are those of an operator; a kernel takes args=...")
-        if objective == "error":
-            raise UsageError("objective 'error' needs a float64 reference, which only operators have")
         mode = cube_math_type or current_device().cube_math_type
         task = _kernel(what, _by_name(what, args), grid, space, mode, **given)
+    problem: Any = task.problem
+    task = replace(task, problem=replace(problem, limits=limits, **_judged(problem, judged)))
     arguments = task.problem.arguments if isinstance(task.problem, KernelProblem) else {}
     rules = rules_of(rules, task.space.axes, arguments)
     points = Space(task.space.axes, told_apart([*task.space.rules, *rules]))
@@ -137,6 +142,18 @@ def explore(
         ((message, count),) = found.tried.items()
         raise UsageError(f"{task.title} runs at none of the {count:,} points that were tried: {message}")
     return out
+
+
+def _judged(problem: Any, judged: bool) -> dict[str, Any]:
+    """Whether errors are wanted; of a kernel also what they are against. Raises `UsageError` without data."""
+    if not isinstance(problem, KernelProblem):
+        return {"values": judged}
+    if not judged:
+        return {}
+    without = [n for n, x in problem.arguments.items() if isinstance(x, Shape)]
+    if without:
+        raise UsageError(f"errors need data, and {without[0]!r} is a shape; give arrays")
+    return {"errors": True, "reference": current_device().reference}
 
 
 def _check(objective: str, budget: int | None, seconds: float | None, sampler: str, timeout: float) -> None:

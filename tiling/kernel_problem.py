@@ -21,7 +21,7 @@ from ..simulator.record.run import Run
 from ..simulator.triton_shim import kernel as triton_kernel
 from ..simulator.triton_shim.tuning import copy_of
 from .device_state import state_here
-from .evaluate import Evaluation, evaluation, machine_of, misfit
+from .evaluate import Evaluation, Limits, evaluation, machine_of, misfit, within
 from .space.declared import ABSENT, Derived
 from .space.space import Point
 
@@ -32,7 +32,8 @@ MODE = "cube_math_type"
 class KernelProblem:
     """A user's kernel: arguments by name, grid (a tuple, or a function of all arguments), launch options of the device.
 
-    derived: see `Declared`. state: as in `OperatorProblem`. Nothing of the caller's is written; where the time
+    derived: see `Declared`. state, limits: as in `OperatorProblem`. errors: whether they are wanted, against `reference`
+    (as in `Device`) or the kernel's own float64 values. Nothing of the caller's is written; where the time
     depends on data, copies are.
     """
 
@@ -44,9 +45,15 @@ class KernelProblem:
     fixed: Mapping[str, Any]
     derived: Derived = ()
     state: Mapping[str, Any] = field(default_factory=state_here)
+    errors: bool = False
+    reference: Any = None
+    limits: Limits = ()
 
     def describe(self) -> dict[str, Any]:
+        more = {"errors": True, "reference": self._reference_words()} if self.errors else {}
+        more |= {"limits": self.limits} if self.limits else {}
         return {
+            **more,
             "kernel": self.kernel.name,
             "source": sources_of(self.kernel),
             "grid": words_of(self.grid) if callable(self.grid) else self.grid,
@@ -67,19 +74,31 @@ class KernelProblem:
             return Evaluation(failed=str(e).splitlines()[0])
         except Exception as e:  # of the user's own functions: the grid, or what follows from a point
             return Evaluation(failed=f"{type(e).__name__}: {e}")
-        return evaluation(run.launches, {**whole, **mode}, None)
+        errors = {n: 2.0**-e.effective_bits for n, e in run.errors.items()} if self.errors else None
+        return within(evaluation(run.launches, {**whole, **mode}, errors), self.limits)
+
+    def _reference_words(self) -> Any:
+        if isinstance(self.reference, Mapping):
+            return {n: _argument_identity(x) for n, x in self.reference.items()}
+        return None if self.reference is None else words_of(self.reference)
 
     def _run(self, constants: Mapping[str, Any], mode: Mapping[str, Any]) -> Run:
+        if self.errors:
+            return self._with_values(constants, {**mode, "errors": True, "reference": self.reference})
         try:
             with device(machine_of(self), **self.state, values=False, timeline=0, details=False, **mode):
                 return self.kernel.time(self.grid, **self.arguments, **constants)  # type: ignore[no-any-return]
         except NeedsDataError:
             if any(isinstance(x, type(None)) for x in self.arguments.values()):
                 raise
-            copies = {n: copy_of(x) for n, x in self.arguments.items()}
-            lean = {**mode, "timeline": 0, "details": False}
-            with device(machine_of(self), **self.state, values=True, time=True, **lean):
-                return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
+            return self._with_values(constants, mode)
+
+    def _with_values(self, constants: Mapping[str, Any], mode: Mapping[str, Any]) -> Run:
+        """On copies of the arguments."""
+        copies = {n: copy_of(x) for n, x in self.arguments.items()}
+        lean = {**mode, "timeline": 0, "details": False}
+        with device(machine_of(self), **self.state, values=True, time=True, **lean):
+            return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
 
     def values(self, point: Point) -> dict[str, np.ndarray]:
         """What the kernel leaves in copies of the array arguments, by name."""

@@ -15,7 +15,7 @@ from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.l2.chain import Chain, again_and_again
 from ...simulator.l2.state import check_names
-from ...simulator.launch import compute, fit, place, timed
+from ...simulator.launch import compute, fit, place, timed, with_values
 from ...simulator.messages import Message, as_message, note
 from ...simulator.numerics import asked_for
 from ...simulator.numerics import options as numeric_options
@@ -86,6 +86,16 @@ class Launched:
     values_seconds: float = 0.0
     tried: Trials = field(default_factory=Trials)
     value_warnings: list[Message] = field(default_factory=list)
+    error_lines: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def compute(self, call: Call, progress: Progress | None) -> None:
+        """Values; and where the device asks for it, which lines' roundings make up the error of what the launch writes."""
+        if call.device.errors != "lines":
+            self.value_warnings += compute(call, progress)
+            return
+        found = with_values(call, progress)
+        self.value_warnings += found.messages
+        self.error_lines |= found.lines
 
     def add(self, launch: Launch | None, time_seconds: float, values_seconds: float) -> None:
         self.launches += [] if launch is None else [launch]
@@ -301,7 +311,7 @@ def _launch(op: str, steps: tuple[Step, ...], machine: Device, progress: Progres
                 found.value_warnings += fit(call_of(step))
             begin = clock.perf_counter()
             if machine.values and not computed:
-                found.value_warnings += compute(call_of(step), _shifted(progress, before, total))
+                found.compute(call_of(step), _shifted(progress, before, total))
             found.add(launch, seconds, clock.perf_counter() - begin)
             before += step.grid
     return found
@@ -342,7 +352,7 @@ def _record(
         name=op.name,
         product=machine.product.record,
         options={
-            **numeric_options(machine),
+            **numeric_options(replace(machine, errors=False, reference=None)),
             "compiler": asked_for(machine, ASCENDC),
             "multibuffer": plan.tiling.get("buffers"),
             **problem.options,
@@ -361,4 +371,5 @@ def _record(
         values_seconds=launched.values_seconds if machine.values else None,
         time_seconds=launched.time_seconds if machine.time else None,
         value_warnings=(*without_time, *launched.value_warnings),
+        error_lines=launched.error_lines,
     )

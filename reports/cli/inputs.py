@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import os
+import sys
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -31,6 +35,38 @@ def read_inputs(path: str, op: Operator | None = None) -> dict[str, np.ndarray]:
             raise
         except DAMAGE as error:
             raise UsageError(f"is damaged: {error}") from None
+
+
+def read_reference(text: str) -> Any:
+    """Arrays by name of an .npz file, or the function that `module:function` names. Raises `UsageError`."""
+    if os.path.isfile(text) or text.endswith(".npz"):
+        return read_inputs(text)
+    module, colon, name = text.partition(":")
+    if not (colon and module and name.isidentifier()):
+        raise UsageError(f"--float64-reference: {text!r} is neither a file nor module:function")
+    try:
+        found = getattr(_module(module), name, None)
+    except Exception as e:  # whatever the module raises
+        raise UsageError(f"--float64-reference: importing {module} raised {type(e).__name__}: {e}") from e
+    if not callable(found):
+        raise UsageError(f"--float64-reference: {module} has no function {name!r}")
+    return found
+
+
+def _module(name: str) -> Any:
+    """A module that can be imported from here, or a file."""
+    if not name.endswith(".py"):
+        sys.path.insert(0, os.getcwd())
+        try:
+            return importlib.import_module(name)
+        finally:
+            sys.path.remove(os.getcwd())
+    spec = importlib.util.spec_from_file_location(os.path.basename(name)[:-3], name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _read(path: str, op: Operator | None) -> dict[str, np.ndarray]:

@@ -144,6 +144,49 @@ outside_option = click.option(
 )
 
 
+def errors_options(command: Any) -> Any:
+    """`--errors` and its kin: errors of kernels that come without a reference."""
+    options = (
+        click.option(
+            "--errors",
+            is_flag=True,
+            help="Evaluate each kernel in float64 without rounding beside its values: errors of all it writes.",
+        ),
+        click.option(
+            "--error-lines",
+            is_flag=True,
+            help="Also which lines' roundings make up the errors: one evaluation more for each line that rounds.",
+        ),
+        click.option(
+            "--float64-reference",
+            metavar="F",
+            help="Right outputs instead: FILE.npz by name of parameter, or MODULE:FUNCTION of the kernel's arguments.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def errors_asked(asked: Any) -> dict[str, Any]:
+    """Options of the device for the errors of kernels."""
+    if asked.float64_reference and (asked.errors or asked.error_lines):
+        raise click.UsageError(
+            "--float64-reference takes the place of --errors and --error-lines; give one of them"
+        )
+    if not (asked.float64_reference or asked.errors or asked.error_lines):
+        return {}
+    if asked.no_values:
+        raise click.UsageError(
+            "--errors, --error-lines and --float64-reference are about values, which --no-values leaves out"
+        )
+    if asked.float64_reference:
+        from .inputs import read_reference
+
+        return {"reference": read_reference(asked.float64_reference)}
+    return {"errors": "lines" if asked.error_lines else True}
+
+
 def checks_asked(asked: Any) -> dict[str, Any]:
     """Options of the device for what is to be checked."""
     return {"check": asked.check, "masked": asked.masked, "out_of_bounds": asked.out_of_bounds}

@@ -23,6 +23,8 @@ from .options import (
     chosen_option,
     compiler_option,
     device_options,
+    errors_asked,
+    errors_options,
     json_option,
     l2_option,
     masked_option,
@@ -77,6 +79,7 @@ def of_scripts(command: Any) -> click.Command:
     help="Time each launch again with one limit lifted and one knob changed at a time.",
 )
 @check_option
+@errors_options
 @masked_option
 @strict_option
 def script_command(ctx: click.Context, /, **options: Any) -> None:
@@ -91,6 +94,7 @@ def script_command(ctx: click.Context, /, **options: Any) -> None:
 def run_and_tell(asked: SimpleNamespace, show: Show) -> None:
     """Run the script, `show` what its launches gave, also where it failed, and exit with its status."""
     made = device_options(asked, TRITON_ASCEND) | checks_asked(asked)
+    made |= errors_asked(asked) if hasattr(asked, "errors") else {}
     from ...simulator.triton_shim.scripts.collecting import Collector
 
     found, process = Collector(), os.getpid()
@@ -141,7 +145,10 @@ def _run(asked: SimpleNamespace, found: Collector, made: dict[str, Any]) -> Scri
     options["timeline"] = TIMELINE if asked.save or asked.out else 0
     script = Script(asked.script, asked.arguments, asked.module)
     away = _no_output() if asked.as_json else contextlib.nullcontext()
-    children = with_children(found, options, devices)
+    plain = {
+        n: x for n, x in options.items() if n != "reference"
+    }  # functions and arrays stay in this process
+    children = with_children(found, plain, devices)
     with device_everywhere(**options), away, of_launches(), children as gatherer:
         return run_script(script, gatherer.tell, devices)
 

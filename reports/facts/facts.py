@@ -102,3 +102,26 @@ def product_name(run: Run) -> str:
 def overrides(run: Run) -> dict[str, Any]:
     """The figures that were changed for this run: key -> value."""
     return {k: f.get("value") for k, f in figures(run).items() if f.get("overridden")}
+
+
+MOST_SHARES = 8  # lines of an output that are shown
+LEAST_SHARE = 0.001
+
+
+def error_reference(run: Run) -> str:
+    """What the errors of a run are against."""
+    return "reference" if "reference" in str(run.options.get("errors", "")) else "float64"
+
+
+def error_shares(run: Run) -> list[tuple[str, str, float]]:
+    """Output, place ("file.py:12") and share of its error: the largest of each output, and the rest together."""
+    out = []
+    for name, shares in run.error_lines.items():
+        order = sorted(shares.items(), key=lambda x: -abs(x[1]))
+        shown = [(p, x) for p, x in order[:MOST_SHARES] if abs(x) >= LEAST_SHARE]
+        out += [(name, place.rpartition("/")[2], x) for place, x in shown]
+        if len(order) > len(shown):
+            out.append(
+                (name, f"{len(order) - len(shown)} more lines", sum(x for _, x in order[len(shown) :]))
+            )
+    return out

@@ -56,6 +56,7 @@ def run_json(run: Run, record: str | None = None) -> dict[str, Any]:
             {**picked(x, "file line source cycles"), "busy_cycles": x.busy} for x in facts.dear_lines(run)
         ],
         "errors": {name: e.to_dict() for name, e in run.errors.items()},
+        "error_lines": run.error_lines,
         "warnings": [message_json(m) for m in run.warnings],
         "notes": list(run.notes),
         "record": record,

@@ -12,7 +12,7 @@ from ...simulator.messages import Message
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.places import ErrorPlaces
 from ...simulator.record.run import Launch, Run
-from ..facts import texts
+from ..facts import facts, texts
 from ..facts.advice.slowing import LEAD, TITLE, other_messages, slow_lines
 from ..facts.charts import named, populated, power, spread
 from ..facts.timelines import NOTHING, slowest_core, told_part, told_text
@@ -35,7 +35,8 @@ def error_panel(run: Run) -> Markup:
         return Markup("")
     first = list(run.errors.items())[:MOST_OUTPUTS]
     shown = [(n, e, histogram(n, e), against_magnitude(n, e.places)) for n, e in first]
-    return render("errors.html", outputs=shown, every=run.errors)
+    against, shares = facts.error_reference(run), facts.error_shares(run)
+    return render("errors.html", outputs=shown, every=run.errors, against=against, shares=shares)
 
 
 def histogram(name: str, e: ErrorReport) -> Markup:

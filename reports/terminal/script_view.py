@@ -49,13 +49,27 @@ def script_page(script: str, found: Collector) -> RenderableType:
     made = [tables.fact("code", code)] if code else []
     wrong = [part for g in found.faulty for part in _faults(g)]
     slow = [part for g in groups[:MOST_SLOW] for part in _slowing(g)]
-    return Group(Text(), title, *made, table, *(more if rest else []), *_sums(found), *slow, *wrong)
+    below = (*_sums(found), *_errors(groups), *slow, *wrong)
+    return Group(Text(), title, *made, table, *(more if rest else []), *below)
 
 
 def _slowing(group: LaunchGroup) -> sections.Block:
     """What slows the dearest launch of a row."""
     grid = f" grid {grid_text(group.grid)}" if group.grid else ""
     return advice_view.slowing(group.dearest, f"what slows {clean(group.kernel, 40)}{grid}", MOST_SLOW_LINES)
+
+
+def _errors(groups: list[LaunchGroup]) -> sections.Block:
+    """Of each row the errors of the launch that took longest, where they were asked for."""
+    shown = [(g, n, e) for g in groups[:MOST_ROWS] for n, e in g.dearest.errors.items()]
+    if not shown:
+        return []
+    against = f"error against {facts.error_reference(shown[0][0].dearest)}"
+    table = tables.make_table((against, 23), ("output", 16), (">max abs", 9), (">max ulp", 9), (">bits", 6))
+    for g, name, e in shown:
+        sizes = (texts.small(e.max_abs), texts.figure(e.max_ulp), texts.figure(e.effective_bits))
+        tables.add_row(table, g.kernel, clean(name, 16), *sizes)
+    return [Text(), table]
 
 
 def check_page(script: str, found: Collector) -> RenderableType:

@@ -218,15 +218,27 @@ def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
 
 
 def errors(run: Run) -> Block:
-    """Errors of every output against float64."""
+    """Errors of every output against float64, and which lines' roundings make them up."""
     if not run.errors:
         return []
+    against = facts.error_reference(run)
     figures = ((n, 9) for n in (">max abs", ">max rel", ">mean rel", ">rmse"))
-    table = make_table(("error against float64", 22), *figures, (">max ulp", 9), (">bits", 6))
+    table = make_table((f"error against {against}", 22), *figures, (">max ulp", 9), (">bits", 6))
     for name, e in run.errors.items():
         sizes = (texts.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
         add_row(table, name, *sizes, texts.figure(e.max_ulp), texts.figure(e.effective_bits))
-    return [Text(), table, *(loss for name, e in run.errors.items() for loss in _losses(name, e))]
+    more = (loss for name, e in run.errors.items() for loss in _losses(name, e))
+    return [Text(), table, *more, *_error_lines(run)]
+
+
+def _error_lines(run: Run) -> Block:
+    """Output by output the lines whose roundings make up its error, the largest share first."""
+    if not run.error_lines:
+        return []
+    table = make_table((">share", 7), ("output", 16), ("rounded at", 40))
+    for output, place, share in facts.error_shares(run):
+        add_row(table, texts.percent(share), clean(output, 16), clean(place, 60))
+    return [Text(), table]
 
 
 def _losses(name: str, e: ErrorReport) -> Block:

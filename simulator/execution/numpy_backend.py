@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,6 +34,12 @@ from .copies import WaitingAdds
 from .printing import print_values
 
 
+class WithoutRounding(Protocol):
+    """Carries out the operations that `execution/float64` has written into a program."""
+
+    def carry_out(self, backend: NumpyBackend, op: Op, given: list[Any]) -> Any: ...
+
+
 class ValueContext(NamedTuple):
     """transposed: permutations (by id) that need no copy, see `transposed_operands`."""
 
@@ -59,6 +65,7 @@ class NumpyBackend(Backend):
 
     waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
     watchers: are shown every access; those of a launch are the same for the parts of both cores. quiet: nothing is printed.
+    exact: of a program with its float64 twin.
     """
 
     def __init__(
@@ -70,7 +77,9 @@ class NumpyBackend(Backend):
         checks: Checks = NONE_ASKED,
         watchers: tuple[Watcher, ...] = (),
         quiet: bool = False,
+        exact: WithoutRounding | None = None,
     ) -> None:
+        self.exact = exact
         self.quiet = quiet
         self.checks = checks
         self.waiting = waiting
@@ -145,6 +154,10 @@ class NumpyBackend(Backend):
     def defined(self, op: Op, args: list[Any]) -> Any:
         assert self.undefined is not None
         return self.undefined.evaluate(self.interpreter, op, args)
+
+    def float64(self, op: Op, given: list[Any]) -> Any:
+        assert self.exact is not None
+        return self.exact.carry_out(self, op, given)
 
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]

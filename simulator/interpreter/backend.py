@@ -52,6 +52,10 @@ class Backend(ABC):
         """Which elements are defined, for programs that `checks/undefined` has written into."""
         return OPAQUE
 
+    def float64(self, op: Op, given: list[Any]) -> Any:
+        """What an operation gives without rounding, for programs that `execution/float64` has written into."""
+        return OPAQUE
+
     def check_assert(self, op: Op, condition: Any) -> None:
         """An assertion is reached."""
 

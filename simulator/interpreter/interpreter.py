@@ -133,6 +133,18 @@ class Interpreter(Indexing, Slicing, Flow):
         found = self.backend.defined(op, self.operands(op, frame))
         frame.values.update((r.id, found) for r in op.results)
 
+    def op_float64(self, op: Op, frame: Frame) -> None:
+        """What an operation gives without rounding: see `execution/float64`."""
+        given = self.operands(op, frame)
+        before = self.active
+        if op.attrs["of"].id in self.cube_once:
+            index = np.flatnonzero(before < self.total)
+            given, self.active = [take(x, index) for x in given], before[index]
+        if len(self.active):
+            found = self.backend.float64(op, given)
+            frame.values.update((r.id, found) for r in op.results)
+        self.active = before
+
     def op_print(self, op: Op, frame: Frame) -> None:
         self.show(op, [frame.get(v) for v in op.args if v is not None])
 

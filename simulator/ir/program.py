@@ -33,6 +33,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
                  of a part as insert_slice has them: what the buffer held, the tile, the offsets that are values
     from_l1      what a buffer in L1 holds, as a tile; subview: a part of what a buffer holds, in place (as extract_slice)
     defined(name) which elements of a value are defined; only where checks/undefined writes it, for a run with values
+    float64      what an operation gives without rounding; only where execution/float64 writes it; attrs of, which
     custom(name) an operation of the user: see custom.py; several results
     for          lower, upper, step, initial values...; one region
     while        initial values...; regions condition, body

@@ -22,6 +22,7 @@ from .kernel_metadata import KernelMetadata, ub_bits_asked
 from .later import made_when_read
 from .lazy_views import ShownRecord, write
 from .no_assembly import NoAssembly
+from .outputs import Written
 from .slowing import Slowing
 
 if TYPE_CHECKING:
@@ -343,6 +344,29 @@ class Run(ShownRecord):
     time_seconds: float | None = None
     # What the values showed, such as two programs storing to one address.
     value_warnings: tuple[Message, ...] = ()
+    # Output -> "file:line" -> share of its error that the roundings of that line make up; they add up to one.
+    error_lines: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def wrote(self, tensors: Written) -> Run:
+        """The same record, which knows the tensors that its launch wrote."""
+        object.__setattr__(self, "_written", tensors)
+        return self
+
+    def compare_with(self, **right: Any) -> Run:
+        """Put errors against references of your own into `errors`; gives the run.
+
+        Args:
+            right: an array of the tensor's shape (float64, say) by the name of the parameter that the kernel writes:
+                `run.compare_with(out=expected)`. Compared is what the tensor holds now.
+
+        Raises `UsageError` for a name that the kernel does not write, another shape, a run that was loaded or only timed.
+        """
+        known: Written = getattr(self, "_written", None) or Written()
+        self.errors.update(known.errors(self.name, right))
+        for name in right:
+            self.error_lines.pop(name, None)
+        self.options["errors"] = "against the reference that was given"
+        return self
 
     @property
     def cycles(self) -> float:

@@ -13,6 +13,7 @@ from ...simulator.errors import UsageError
 from .space import Rule, rule_of
 
 LONGEST_NAME = 60
+LIMITED = ("error", "time", "ub")  # in us, ub in bytes
 
 
 def rules_of(
@@ -91,3 +92,17 @@ def told_apart(rules: Sequence[Rule]) -> list[Rule]:
             name, k = f"{rule.name} ({k})", k + 1
         out.append(Rule(name, rule.allows, rule.columns))
     return out
+
+
+def limit_of(text: str) -> tuple[str, float]:
+    """("error", 0.001) of "error<1e-3". Raises `UsageError`."""
+    name, less, most = (x.strip() for x in text.partition("<"))
+    try:
+        value = float(most)
+    except ValueError:
+        value = 0.0
+    if name not in LIMITED or not less or not 0 < value < float("inf"):
+        raise UsageError(
+            f"a limit is {', '.join(f'{n}<NUMBER' for n in LIMITED)} with a number above 0, got {text!r}"
+        )
+    return name, value

@@ -76,6 +76,13 @@ MACHINE = "dtype product overrides cube_math_type options"
     show_default=True,
     help="Made small.",
 )
+@click.option(
+    "--constraint",
+    "constraints",
+    multiple=True,
+    metavar="FIGURE<X",
+    help="What a tiling must be below: error<1e-3, time<20 (us) or ub<131072 (bytes). May repeat.",
+)
 @click.option("--budget", metavar="N|60s", help="Tilings to evaluate at most, or seconds of this command.")
 @chosen_option("--workers", "N|ADDRESS", "1", "Processes, or tcp://host:8786.")
 @click.option("--fallback", is_flag=True, help="Go on in this process if no cluster answers, or it is lost.")
@@ -169,6 +176,7 @@ def _options(asked: SimpleNamespace) -> dict[str, Any]:
     points, seconds = read_budget(asked.budget)
     given = picked(asked, f"{MACHINE} objective workers fallback worker_timeout sampler seed")
     given |= {"store": asked.store or usual} if asked.store or asked.resume else {"cache": usual}
+    given["constraint"] = list(asked.constraints)
     return {**given, "space": read_space(asked.space), "budget": points, "seconds": seconds}
 
 

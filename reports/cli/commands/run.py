@@ -24,6 +24,8 @@ from ..options import (
     chosen_option,
     compiler_option,
     device_options,
+    errors_asked,
+    errors_options,
     find_operator,
     input_option,
     json_option,
@@ -111,6 +113,7 @@ def _check_no_record(argument: str | None) -> None:
     help="Also run in N drawn orders of the programs: how far the undefined order of atomics moves the outputs.",
 )
 @check_option
+@errors_options
 @masked_option
 @outside_option
 @strict_option
@@ -126,14 +129,16 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     A Python file is run with the simulator in Triton's place; `ascendtile run x.py --help` is the script's help, options
     for ascendtile stand before it: ascendtile run [--product P] [--compiler C] [--set NAME=VALUE...] [--cube-math-type M]
-    [--no-values | --no-time] [--explain] [--check] [--masked M] [--out-of-bounds O] [--strict] [--save F] [--out DIR]
+    [--no-values | --no-time] [--explain] [--check] [--errors | --error-lines |
+    --float64-reference F] [--masked M] [--out-of-bounds O] [--strict] [--save F] [--out DIR]
     [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module. `ascendtile check SCRIPT.py` lists its faults.
     """
     asked = SimpleNamespace(**options)
     _check(ctx, asked)
     from ....simulator.device import device
 
-    with device(numerics=asked.numerics, **device_options(asked, ASCENDC), **checks_asked(asked)):
+    judged = {"errors": "lines"} if asked.error_lines else {}  # errors themselves an operator has in any case
+    with device(numerics=asked.numerics, **device_options(asked, ASCENDC), **checks_asked(asked), **judged):
         result = _run(asked)
         if asked.save:
             result.run.save(asked.save)
@@ -146,6 +151,11 @@ def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
     """Refuse what contradicts itself, and a record that could not be written, before anything is computed."""
     check_timed(ctx, asked)
     check_checked(asked)
+    if asked.float64_reference:
+        raise click.UsageError(
+            "--float64-reference is for scripts: an operator has a reference of its own", ctx
+        )
+    errors_asked(asked)
     if asked.no_values and asked.atomic_seeds:
         raise click.UsageError("--atomic-seeds compares values, which --no-values leaves out", ctx)
     check_inputs(ctx, asked, "run on")

@@ -23,7 +23,7 @@ from ..values import Opaque, column, take
 Handler = Callable[[Op, Any], None]
 BY_ELEMENT = ("binary", "unary", "compare", "cast", "select", "fma", "bitcast", "addptr")
 SHAPES = ("splat", "broadcast", "expand_dims", "reshape", "permute")
-KNOWS = "defined"  # what a check knows of values is no use of them
+KNOWS = ("defined", "float64")  # what is followed beside values is no use of them
 STEERING = {"for": 3, "while": 0, "if": 1}  # operands in front that steer it; what follows is handed on
 MASKED = {"load": 1, "store": 2, "atomic": 2}  # operand that is the mask
 
@@ -81,7 +81,7 @@ class ZeroDivisors:
 
     def carry_out(self, handler: Handler, op: Op, frame: _Frame) -> None:
         given = [None if v is None else self._given(frame, v) for v in op.args]
-        if op.kind == KNOWS or not any(given):
+        if op.kind in KNOWS or not any(given):
             handler(op, frame)
             return
         self._check(op, given, frame)

@@ -300,6 +300,7 @@ define_all(
         "addptr": Operation(FREE, formula=True, infer=Builder.binary),
         "assert": Operation(FREE, effect=True),
         "defined": Operation(FREE, effect=True),  # written by checks/undefined, for values only
+        "float64": Operation(FREE, effect=True),  # written by execution/float64, likewise
         **dict.fromkeys(("for", "while", "if"), Operation(FREE)),
     }
 )

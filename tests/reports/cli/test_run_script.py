@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from ascendtile.reports.cli.main import status_of
@@ -221,3 +222,56 @@ def test_a_tensor_in_l2_that_no_launch_has_is_told_at_the_end(run):
     status, out, err = run("launch()", options=("--l2", "foo=warm,x=cold"))
     assert (status, told in err, told in out, "'x'" in err) == (0, True, False, False)
     assert run("launch()", options=("--l2", "x=cold,*=warm"))[2] == ""
+
+
+THIRD = """
+@triton.jit
+def third(x, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i) / 3)
+
+a = np.arange(64, dtype=np.float32)
+b = np.empty_like(a)
+third[(1,)](a, b, B=64)
+"""
+
+
+def errors_of(printed):
+    return json.loads(printed)["dearest"]["errors"]["out"]
+
+
+def test_errors_of_a_script_are_those_against_its_exact_values_in_a_file_and_by_a_function(run, tmp_path):
+    np.savez(tmp_path / "right.npz", out=np.arange(64) / 3)
+    (tmp_path / "right.py").write_text("def third(x):\n    return x / 3\n")
+    given = [("--errors",), ("--float64-reference", tmp_path / "right.npz")]
+    given.append(("--float64-reference", f"{tmp_path / 'right.py'}:third"))
+    found = []
+    for options in given:
+        status, out, err = run(THIRD, options=(*options, "--json"))
+        assert (status, err) == (0, "")
+        found.append(errors_of(out)["max_abs"])
+    assert found[0] == found[1] == found[2] > 0
+
+
+def test_a_script_tells_its_errors_and_the_lines_that_make_them(run, tmp_path):
+    status, out, err = run(THIRD, options=("--error-lines", "--save", tmp_path / "third.run"))
+    assert (status, err) == (0, "")
+    assert "error against float64" in out
+    assert "rounded at" in out
+    shares = load_run(tmp_path / "third.run").error_lines["out"]
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--errors", "--no-values"), "--no-values leaves out"),
+        (("--errors", "--float64-reference", "x.npz"), "give one of them"),
+        (("--float64-reference", "nothing"), "neither a file nor module:function"),
+        (("--float64-reference", "math:nothing"), "has no function 'nothing'"),
+    ],
+)
+def test_wrong_asking_for_errors_is_refused(run, options, words):
+    status, out, err = run(THIRD, options=options)
+    assert (status, out) == (2, "")
+    assert words in err

@@ -45,6 +45,8 @@ from .promotion import (
     types_of,
 )
 
+# Operations after which the elements are still those of their operand.
+SAME_ELEMENTS = ("broadcast", "expand_dims", "permute", "reshape", "slice", "splat")
 # (builder, jit function, arguments) -> what the function returns; its operations go to the builder's region.
 HelperCompiler = Callable[["Builder", Any, Sequence[Any]], Any]
 
@@ -74,6 +76,7 @@ class Builder:
         self._buffers = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
         self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.made: dict[int, Op] = {}  # value -> what makes it
         self.warnings: dict[Message, None] = {}
 
     def compile_helper(self, fn: Any, args: Sequence[Any]) -> Any:
@@ -160,7 +163,7 @@ class Builder:
     ) -> Value:
         """`emit` for one result of that type and shape, which is given."""
         out = self.value(dtype, shape)
-        self.emit(kind, args, (out,), **kw)
+        self.made[out.id] = self.emit(kind, args, (out,), **kw)
         return out
 
     def const(self, value: Number, dtype: DType | None = None) -> Value:
@@ -311,11 +314,26 @@ class Builder:
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
             words = in_triton(f"invalid operands of type, unexpected type {dtype}")
             raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}{words}")
-        if dtype.kind == "bool":
+        if dtype.kind == "bool" and name in ("add", "sub", "mul") and (self._loaded(a) or self._loaded(b)):
+            dtype = ty.int8
+        elif dtype.kind == "bool":
             name = self._boolean(name)
         a, b = self.same_shape(self._operand(a, keeps_sign or dtype), self._operand(b, keeps_sign or dtype))
         out = self.emit_one("binary", (a, b), keeps_sign or dtype, a.shape, name=name)
         return self.cast(out, dtype)
+
+    def _loaded(self, x: Operand) -> bool:
+        """Whether it is booleans from memory: the compiler loads them as int8, so sums of them count."""
+        if not isinstance(x, Value) or x.dtype != ty.int1:
+            return False
+        op = self.made.get(x.id)
+        while op is not None and op.kind in SAME_ELEMENTS:
+            op = self.made.get(op.operand(0).id)
+        return op is not None and op.kind == "load"
+
+    def counted(self, x: Value) -> Value:
+        """Booleans from memory as the int8 that they are added as; any other value as it is."""
+        return self.cast(x, ty.int8) if self._loaded(x) else x
 
     def _boolean(self, name: str) -> str:
         """The logical operation that arithmetic modulo 2 on booleans is."""

@@ -180,8 +180,8 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
     watchers = watchers_of(call.program, call.grid, call.arguments, asked)
     again = asked.check and not reaches_anything(call.program)
 
-    def values(part: Program) -> NumpyBackend:
-        return NumpyBackend(part, call.grid, how, checks=asked, watchers=watchers, quiet=again)
+    def values(part: Program, waiting: frozenset[int]) -> NumpyBackend:
+        return NumpyBackend(part, call.grid, how, waiting, asked, watchers, quiet=again)
 
     if not again:
         found = estimate_with_values(call, values, leaves)

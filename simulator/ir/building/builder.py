@@ -227,6 +227,7 @@ class Builder:
             raise KernelError(
                 f"cannot broadcast a tile of rank {len(v.shape)} {list(v.shape)} to rank {len(shape)} {list(shape)}; "
                 "add axes with x[:, None] or tl.expand_dims"
+                f"{in_triton(f'Cannot broadcast, rank mismatch: {list(v.shape)}, {list(shape)}')}"
             )
         check_broadcast(v.shape, shape)
         return self.emit_one("broadcast", (v,), v.dtype, shape)
@@ -368,7 +369,11 @@ class Builder:
 
     def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
         c = self.to_value(condition)
-        c = c if c.dtype == ty.int1 else self.to_bool(c)
+        if c.dtype != ty.int1:
+            self.warn(
+                f"tl.where with a condition of {c.dtype}, which Triton deprecates and will refuse: write a comparison with 0"
+            )
+            c = self.to_bool(c)
         if is_pointer(a) or is_pointer(b):
             return self._select_pointers(c, a, b)
         dtype = self._common_type(self.to_value(a) if not isinstance(b, Value) else a, b, "where")
@@ -486,7 +491,7 @@ class Builder:
                     f"store: the pointer is a scalar but the value has shape {list(v.shape)}; "
                     "add an offset tile to the pointer"
                 )
-            pointer, v = self.same_shape(pointer, v)
+            v = self.broadcast_to(v, pointer.shape)  # never the pointer: its lanes would store to one element
         pointer, m = self._with_mask(pointer, mask, "store")
         if v.shape != pointer.shape:
             v = self.broadcast_to(v, pointer.shape)

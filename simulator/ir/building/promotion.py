@@ -225,6 +225,10 @@ def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
 def check_broadcast(old: tuple[int, ...], new: tuple[int, ...]) -> None:
     for axis, (x, y) in enumerate(zip(old, new, strict=True)):
         if x not in (1, y):
+            words = (
+                f"Cannot broadcast, the expanded size of the tensor ({y}) must match the existing size ({x})"
+            )
             raise KernelError(
                 f"cannot broadcast {list(old)} to {list(new)}: axis {axis} is {x}, not 1 or {y}"
+                f"{in_triton(words)}"
             )

@@ -21,7 +21,7 @@ from .promotion import (
     BITWISE,
     COMPARISON,
     DOT_TYPES,
-    MODULO_2,
+    OF_BOOLEANS,
     KernelError,
     Number,
     Operand,
@@ -319,10 +319,10 @@ class Builder:
         return self.cast(out, dtype)
 
     def _boolean(self, name: str) -> str:
-        """The logical operation that arithmetic modulo 2 on booleans is."""
-        if name not in MODULO_2:
+        """The logical operation that arithmetic on booleans is."""
+        if name not in OF_BOOLEANS:
             raise KernelError(f"'{name}' of booleans has no meaning; cast with .to(tl.int32)")
-        return MODULO_2[name]
+        return OF_BOOLEANS[name]
 
     def invert(self, x: Value) -> Operand:
         """Every bit flipped."""
@@ -585,7 +585,7 @@ class Builder:
         if v.is_pointer:
             raise KernelError(f"'{name}' of pointers has no meaning")
         if v.dtype == ty.int1:
-            name = MODULO_2.get("add" if name == "sum" else name, name)
+            name = "xor" if name == "sum" else OF_BOOLEANS.get(name, name)
         return self.along("reduce", v, v.dtype, axis, keep_dims, name=name)
 
     def along(

@@ -50,8 +50,9 @@ COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
 }
 DOT_TYPES = ("int8", "fp16", "bf16", "fp32")
 BITWISE = ("and", "or", "xor", "shl", "shr")
-MODULO_2 = {
-    "add": "xor",
+# What bishengir makes of arithmetic on booleans (LegalizeBool.cpp of its HFusion transforms): a sum is "or", as in torch.
+OF_BOOLEANS = {
+    "add": "or",
     "sub": "xor",
     "mul": "and",
     "max": "or",

@@ -15,7 +15,7 @@ from ..ir.building.promotion import KernelError
 from ..ir.building.registry import constexpr
 from ..ir.source import Source
 from ..jit_function import JitFunction
-from .torch_npu.host_memory import refuse
+from .torch_npu.host_memory import as_they_are, refuse
 
 
 class KernelInterface:
@@ -108,14 +108,16 @@ class JITFunction(JitFunction, KernelInterface):
             hook(*args, **kwargs)
         try:
             refuse(self.name, {**dict(zip(self.arg_names, args, strict=False)), **kwargs})
-            if warmup:
-                return self.time(grid, *args, **kwargs)
-            return JitFunction.__getitem__(self, grid)(*args, **kwargs)
+            with as_they_are():
+                return self.time(grid, *args, **kwargs) if warmup else self._launch(grid, *args, **kwargs)
         except EmptyGridError:
             return None
         except AscendtileError as e:
             # The message has the kernel's place; frames of ours say nothing.
             raise e.with_traceback(None) from rule_of(e)
+
+    def _launch(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
+        return JitFunction.__getitem__(self, grid)(*args, **kwargs)
 
     __getitem__ = KernelInterface.__getitem__
 

@@ -151,3 +151,24 @@ def test_tensors_that_nobody_writes_are_marked_where_all_is_checked(check: bool)
     if check:
         assert all(x.isnan().all() for x in marked)
     assert not any(x.isnan().any() for x in given)
+
+
+def test_a_launch_reads_its_tensors_without_the_mode_that_rewrites_devices() -> None:
+    """Torch makes a text for each attribute that a mode is asked for, and Python keeps thousands of them."""
+    import triton
+    from torch.overrides import TorchFunctionMode
+
+    class Asked(TorchFunctionMode):
+        count = 0
+
+        def __torch_function__(self, fn: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            Asked.count += 1
+            return fn(*args, **(kwargs or {}))
+
+    x, out = torch.ones(5), torch.zeros(5)
+    kernel = triton.jit(double.fn)
+    with Asked():
+        kernel[(1,)](x, out, 5, B=8)
+        kernel.warmup(x, out, 5, B=8, grid=(1,))
+    assert Asked.count == 0
+    assert out.tolist() == [2] * 5

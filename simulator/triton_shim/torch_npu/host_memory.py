@@ -7,6 +7,7 @@ one. Only the word in the source counts, which is one object in all of Python; `
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...errors import UsageError, in_triton
@@ -30,6 +31,12 @@ def mark(x: Any, given: tuple[Any, ...]) -> Any:
 def copied(x: Any) -> Any:
     """What a copy to the device, or pinning, makes of `x`: of a tensor of the host another one, `x` itself else."""
     return x.clone() if hasattr(x, _MARK) else x
+
+
+def as_they_are() -> AbstractContextManager[Any]:
+    """Inside, torch reads tensors without asking the mode that rewrites devices: ten names for each tensor of a launch."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch._C.DisableTorchFunction()
 
 
 def refuse(kernel: str, arguments: dict[str, Any]) -> None:

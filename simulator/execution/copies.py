@@ -109,6 +109,8 @@ class WaitingWrites:
 
     def make(self, programs: np.ndarray) -> None:
         """Write what waits, program by program in the order given, each in the order of its own."""
+        if not self.of_program:
+            return
         for number in programs.tolist():
             for x, lane in self.of_program.pop(number, ()):
                 row = lane if len(x.tile) > 1 else 0

@@ -21,7 +21,7 @@ from .promotion import (
     BITWISE,
     COMPARISON,
     DOT_TYPES,
-    MODULO_2,
+    OF_BOOLEANS,
     KernelError,
     Number,
     Operand,
@@ -230,6 +230,7 @@ class Builder:
             raise KernelError(
                 f"cannot broadcast a tile of rank {len(v.shape)} {list(v.shape)} to rank {len(shape)} {list(shape)}; "
                 "add axes with x[:, None] or tl.expand_dims"
+                f"{in_triton(f'Cannot broadcast, rank mismatch: {list(v.shape)}, {list(shape)}')}"
             )
         check_broadcast(v.shape, shape)
         return self.emit_one("broadcast", (v,), v.dtype, shape)
@@ -336,10 +337,10 @@ class Builder:
         return self.cast(x, ty.int8) if self._loaded(x) else x
 
     def _boolean(self, name: str) -> str:
-        """The logical operation that arithmetic modulo 2 on booleans is."""
-        if name not in MODULO_2:
+        """The logical operation that arithmetic on booleans is."""
+        if name not in OF_BOOLEANS:
             raise KernelError(f"'{name}' of booleans has no meaning; cast with .to(tl.int32)")
-        return MODULO_2[name]
+        return OF_BOOLEANS[name]
 
     def invert(self, x: Value) -> Operand:
         """Every bit flipped."""
@@ -386,7 +387,11 @@ class Builder:
 
     def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
         c = self.to_value(condition)
-        c = c if c.dtype == ty.int1 else self.to_bool(c)
+        if c.dtype != ty.int1:
+            self.warn(
+                f"tl.where with a condition of {c.dtype}, which Triton deprecates and will refuse: write a comparison with 0"
+            )
+            c = self.to_bool(c)
         if is_pointer(a) or is_pointer(b):
             return self._select_pointers(c, a, b)
         dtype = self._common_type(self.to_value(a) if not isinstance(b, Value) else a, b, "where")
@@ -504,7 +509,7 @@ class Builder:
                     f"store: the pointer is a scalar but the value has shape {list(v.shape)}; "
                     "add an offset tile to the pointer"
                 )
-            pointer, v = self.same_shape(pointer, v)
+            v = self.broadcast_to(v, pointer.shape)  # never the pointer: its lanes would store to one element
         pointer, m = self._with_mask(pointer, mask, "store")
         if v.shape != pointer.shape:
             v = self.broadcast_to(v, pointer.shape)
@@ -598,7 +603,7 @@ class Builder:
         if v.is_pointer:
             raise KernelError(f"'{name}' of pointers has no meaning")
         if v.dtype == ty.int1:
-            name = MODULO_2.get("add" if name == "sum" else name, name)
+            name = "xor" if name == "sum" else OF_BOOLEANS.get(name, name)
         return self.along("reduce", v, v.dtype, axis, keep_dims, name=name)
 
     def along(

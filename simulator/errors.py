@@ -50,11 +50,13 @@ class CompileError(UsageError):
     """A kernel's source says something the language lacks; the text has file, line and a caret.
 
     error_message: what is said, without place and source line.
+    places: where, as Triton writes it ("at 2:4:" from `def` on, the source down to there); a helper's before its call's.
     """
 
-    def __init__(self, text: str, error_message: str = "") -> None:
+    def __init__(self, text: str, error_message: str = "", places: tuple[str, ...] = ()) -> None:
         super().__init__(text)
         self.error_message = error_message or text
+        self.places = places
 
 
 class EmptyGridError(UsageError):

@@ -204,8 +204,8 @@ def _timed(call: Call, leaves: bool) -> tuple[Estimate, bool]:
     more = asked.check or asks_for_errors(call.device)
     again = more and not reaches_anything(call.program)
 
-    def values(part: Program) -> NumpyBackend:
-        return NumpyBackend(part, call.grid, how, checks=asked, watchers=watchers, quiet=again)
+    def values(part: Program, waiting: frozenset[int]) -> NumpyBackend:
+        return NumpyBackend(part, call.grid, how, waiting, asked, watchers, quiet=again)
 
     if not again:
         found = estimate_with_values(call, values, leaves)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..interpreter.faults import place
 from ..interpreter.regions import AccessRegion, ElementAddresses
-from ..interpreter.tensors import Tensor
+from ..interpreter.tensors import Tensor, past_torch_modes
 from ..interpreter.values import Affine, Box
 from ..messages import Message, note
 from .access import Access, Watcher
@@ -133,7 +133,9 @@ def mapped(tensor: Tensor) -> tuple[int, int]:
         if isinstance(owner, np.ndarray):
             start, size = owner.ctypes.data, owner.nbytes if owner.flags.forc else 0
         elif hasattr(owner, "untyped_storage"):  # a torch tensor
-            start, size = owner.untyped_storage().data_ptr(), owner.untyped_storage().nbytes()
+            with past_torch_modes():
+                storage = owner.untyped_storage()
+                start, size = storage.data_ptr(), storage.nbytes()
         else:
             start, size = low, 0
         if size:

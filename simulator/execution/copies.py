@@ -86,27 +86,32 @@ def _move_kind(dtype: DType) -> int:
     return _MOVE.get(dtype.name, _MOVE_BYTES[dtype.itemsize])
 
 
-class _Addition(NamedTuple):
+class _Write(NamedTuple):
     tensor: Tensor
     region: AccessRegion
     tile: np.ndarray  # (P or 1, *shape)
+    adding: bool
 
 
-class WaitingAdds:
-    """Additions of the programs that run at once."""
+class WaitingWrites:
+    """Additions and stores of the programs that run at once."""
 
     def __init__(self) -> None:
-        self.of_program: dict[int, list[tuple[_Addition, int]]] = {}
+        self.of_program: dict[int, list[tuple[_Write, int]]] = {}
 
-    def keep(self, tensor: Tensor, region: AccessRegion, tile: np.ndarray, programs: np.ndarray) -> None:
-        """Boxes of memory, checked before, to which `programs` add a tile each."""
-        addition = _Addition(tensor, region, tile)
+    def keep(
+        self, tensor: Tensor, region: AccessRegion, tile: np.ndarray, programs: np.ndarray, adding: bool
+    ) -> None:
+        """Boxes of memory, checked before, to which `programs` add a tile each, or store it."""
+        kept = _Write(tensor, region, tile, adding)
         for lane, number in enumerate(programs.tolist()):
-            self.of_program.setdefault(number, []).append((addition, lane))
+            self.of_program.setdefault(number, []).append((kept, lane))
 
     def make(self, programs: np.ndarray) -> None:
-        """Add what waits, program by program in the order given, each in the order of its own."""
+        """Write what waits, program by program in the order given, each in the order of its own."""
+        if not self.of_program:
+            return
         for number in programs.tolist():
             for x, lane in self.of_program.pop(number, ()):
                 row = lane if len(x.tile) > 1 else 0
-                write(x.tensor, x.region.of_program(lane), x.tile[row : row + 1], adding=True)
+                write(x.tensor, x.region.of_program(lane), x.tile[row : row + 1], x.adding)

@@ -30,7 +30,7 @@ from ..units._elementwise import has_subnormals
 from ..units.vector import Numerics
 from . import copies as copy
 from . import gather_scatter as discrete
-from .copies import WaitingAdds
+from .copies import WaitingWrites
 from .printing import print_values
 
 
@@ -63,9 +63,9 @@ def transposed_operands(program: Program) -> frozenset[int]:
 class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
-    waiting: atomics (by id) whose additions are made when all programs have been interpreted. checks: of accesses, as asked.
-    watchers: are shown every access; those of a launch are the same for the parts of both cores. quiet: nothing is printed.
-    exact: of a program with its float64 twin.
+    waiting: atomics and stores (by id) whose writes are made when all programs have been interpreted. checks: of accesses,
+    as asked. watchers: are shown every access; those of a launch are the same for the parts of both cores. quiet: nothing is
+    printed. exact: of a program with its float64 twin.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class NumpyBackend(Backend):
         self.quiet = quiet
         self.checks = checks
         self.waiting = waiting
-        self.adds = WaitingAdds()
+        self.writes = WaitingWrites()
         self.numerics = numerics
         self.index_arithmetic = index_arithmetic(program)
         self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
@@ -101,7 +101,7 @@ class NumpyBackend(Backend):
         self.context = ValueContext(interpreter, self.numerics, self.transposed)
 
     def finished(self) -> None:
-        self.adds.make(self.interpreter.active)
+        self.writes.make(self.interpreter.active)
 
     def synced(self, op: Op, event: Any) -> None:
         for watcher in self.watchers:
@@ -288,6 +288,7 @@ class NumpyBackend(Backend):
             return
         region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.interpreter.active))
         if not self.inside(op, tensor, region, what):
+            self.writes.make(self.interpreter.active)  # what each program wrote before comes before
             where = self.addresses(op, pointer, mask, what, tile)
             if adding:
                 discrete.atomic(tensor, "add", where, tile, None)
@@ -296,7 +297,7 @@ class NumpyBackend(Backend):
             return
         self.watched(op, what, pointer, mask, region, value=tile)
         if op.id in self.waiting:
-            self.adds.keep(tensor, region, tile, self.interpreter.programs)
+            self.writes.keep(tensor, region, tile, self.interpreter.programs, adding)
         else:
             copy.write(tensor, region, tile, adding)
 

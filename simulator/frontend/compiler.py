@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import BuiltinFunctionType
 from typing import Any
 
-from ..errors import CompileError
+from ..errors import CompileError, in_triton
 from ..ir import affine, liveness
 from ..ir.building import buffers
 from ..ir.building.buffer_rules import KernelBuffer
@@ -19,7 +19,7 @@ from ..ir.building.builder import Builder
 from ..ir.building.composite import assembled
 from ..ir.building.promotion import KernelError, describe
 from ..ir.building.registry import OF_PYTHON, BoundBuiltin, Builtin, Kernel, unwrap
-from ..ir.located_errors import called_at, compile_error
+from ..ir.located_errors import called_at, compile_error, place_in_triton
 from ..ir.passes import dead_code, fuse, hoist
 from ..ir.passes.split_cores import CoreScope, check
 from ..ir.program import Loc, Program, Value
@@ -243,6 +243,7 @@ class Scope(Control):
 
     def inline(self, fn: Kernel, args: list[Any], kwargs: dict[str, Any]) -> Any:
         bound, caller = fn.bind(args, kwargs), self.b.loc
+        _check_noinline(fn, bound)
         try:
             inside = buffers.contents(self.env) if self.b.has_buffers else {}
             inner = Scope(self.b, fn, {**bound, **inside}, self.depth + 1, caller)
@@ -251,7 +252,20 @@ class Scope(Control):
                 self.env.update(buffers.contents(inner.env))
             return out
         except CompileError as e:
-            raise CompileError(called_at(str(e), fn.name, caller), e.error_message) from None
+            here = place_in_triton(caller, self.source.lines, self.source.first_line)
+            text = called_at(str(e), fn.name, caller)
+            raise CompileError(text, e.error_message, (*e.places, here)) from None
+
+
+def _check_noinline(fn: Kernel, bound: dict[str, Any]) -> None:
+    """A function of its own in the vendor's code takes scalars; here every helper is inlined."""
+    tiles = [n for n, x in bound.items() if isinstance(x, Value) and x.shape and x.numel != 1]
+    if fn.options.get("noinline") and tiles:
+        words = in_triton(f"Function {fn.name} is marked noinline, but was called with non-scalar argument")
+        raise KernelError(
+            f"{fn.name} has noinline=True and is given the tile {tiles[0]} of {bound[tiles[0]].numel} elements; "
+            f"such a function takes scalars: leave noinline out{words}"
+        )
 
 
 def _compile_helper(b: Builder, fn: Kernel, args: Sequence[Any]) -> Any:
@@ -297,7 +311,8 @@ def compile_kernel(fn: Kernel, types: dict[str, AnyType], constants: dict[str, A
         message = "expressions or calls are nested too deeply; recursion is not supported"
         raise compile_error(message, b.loc, fn.source.lines, first) from None
     except CompileError as e:
-        raise CompileError(f"{e}{_given_no_tensor(str(e), fn, constants)}", e.error_message) from None
+        text = f"{e}{_given_no_tensor(str(e), fn, constants)}"
+        raise CompileError(text, e.error_message, e.places) from None
     program = Program(
         fn.name,
         params,

@@ -387,7 +387,8 @@ class Expressions(ABC):
                     f"a tile is indexed with `:` and None only, got {describe(p)}; load the element, or use a mask "
                     f"and tl.sum{in_triton(f'unsupported tensor index: {p}')}"
                 )
-        if sum(p is not None for p in parts) > len(v.shape):
+        # Triton takes a `:` for a scalar, too, which None makes a tile of one element: p[None, :] has shape [1]
+        if sum(p is not None for p in parts) > (len(v.shape) or None in parts):
             raise KernelError(f"too many indices for a tile of shape {list(v.shape)}")
         for axis, p in enumerate(parts):
             if p is None:

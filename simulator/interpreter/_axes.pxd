@@ -3,8 +3,8 @@
 from libc.stdint cimport int64_t
 
 cdef enum:
-    AXES = 8
-    LAST = 7
+    AXES = 9
+    LAST = 8
 
 
 cdef inline int64_t begin_walk(

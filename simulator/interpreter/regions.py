@@ -14,12 +14,12 @@ from .faults import Site
 from .tensors import Tensor
 from .values import Affine, Box
 
-MAX_RANK = 8  # AXES of _axes.pxd
+MAX_RANK = 9  # AXES of _axes.pxd
 _EVERY = np.empty(0, np.uint8)
 
 
 class AccessRegion:
-    """Where an affine access with a box mask touches a tensor: arrays for Cython loops, padded to eight axes."""
+    """Where an affine access with a box mask touches a tensor: arrays for Cython loops, padded to nine axes."""
 
     __slots__ = ("full", "highs", "lows", "origin", "programs", "rank", "shape", "starts", "strides")
 

@@ -7,8 +7,9 @@ and a pointer outside of the window is out of bounds.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -182,10 +183,24 @@ def _reinterpreted(name: str, base: np.ndarray | None, dtype: DType) -> np.ndarr
     return base.view(dtype.storage)
 
 
+def past_torch_modes() -> AbstractContextManager[Any]:
+    """A block in which attributes of tensors are read past torch's function modes, such as the one that knows "npu".
+
+    Each of them would call the mode, which takes time, and torch keeps memory of the calls.
+    """
+    torch = sys.modules.get("torch")
+    return torch._C.DisableTorchFunction() if torch is not None else nullcontext()
+
+
 def _from_torch(name: str, x: Any) -> np.ndarray | None:
     """A numpy view of a torch CPU tensor, without importing torch for those who do not use it."""
     if not (type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "data_ptr")):
         return None
+    with past_torch_modes():
+        return _torch_memory(name, x)
+
+
+def _torch_memory(name: str, x: Any) -> np.ndarray:
     if x.device.type != "cpu":
         raise UsageError(
             f"{name}: the tensor is on {x.device}; only CPU tensors can be simulated (use .cpu())"

@@ -15,7 +15,17 @@ def compile_error(message: str, loc: Loc, source: list[str], first_line: int) ->
     """
     index = loc.line - first_line
     shown = source[max(0, index - 2) : index + 1] if 0 <= index < len(source) else []
-    return CompileError("\n".join([_head(loc, message), *_excerpt(loc, shown)]), message)
+    text = "\n".join([_head(loc, message), *_excerpt(loc, shown)])
+    return CompileError(text, message, (place_in_triton(loc, source, first_line),))
+
+
+def place_in_triton(loc: Loc, source: list[str], first_line: int) -> str:
+    """A place as Triton's errors have it: "at line:column:" from `def` on, the source down to it, a caret."""
+    begin = next((n for n, text in enumerate(source) if text.lstrip().startswith("def ")), 0)
+    shown = source[begin : loc.line - first_line + 1]
+    indent = len(source[begin]) - len(source[begin].lstrip()) if shown else 0
+    under = " " * (loc.column - indent) + "^"
+    return "\n".join([f"at {len(shown)}:{loc.column - indent}:", *(x[indent:] for x in shown), under])
 
 
 def at_line(loc: Loc, message: str) -> str:

@@ -59,6 +59,7 @@ block_type, const, constexpr_type, pointer_type, range = (
     _PointerType,
     _range,
 )
+pi32_t = _PointerType(int32)
 tuple: _typing.Any = _builtins.tuple
 slice: _typing.Any = _builtins.slice
 

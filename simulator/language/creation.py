@@ -127,6 +127,6 @@ def element_type(x: Any) -> DType:
     if x not in ALL:
         raise KernelError(
             f"tiles of {x} are not supported: no product here has it; use tl.float16 or tl.int8"
-            f"{in_triton(f'unexpected type {x}')}"
+            f"{in_triton(f'unexpected type {x}; type {x} not supported in this architecture')}"
         )
     return x

@@ -140,12 +140,16 @@ def reduce(
 
     combine_fn: a @jit function; (a, b) -> c for one tile, (a0, a1, b0, b1) -> (c0, c1) for two. It must be associative.
     Neighbours are combined in pairs, their results again, and so on: log2(n) calls on whole tiles; an odd last element
-    waits. Where the function is just a sum, product, maximum, minimum, and, or, xor, it is the unit's own reduction.
+    waits. Where the function is just a sum, product, maximum, minimum, and, or, xor, it is the unit's own reduction; so is
+    a maximum or minimum of (value, index), whose index is then the place along `axis`, whatever the second tile holds.
     reduction_ordering: accepted, without effect: the order is always this one.
     """
     parts, combine, known = _combination(b, "reduce", input, combine_fn)
     if known is not None:
         return _like(input, (b.reduce(known, parts[0], axis, keep_dims),))
+    extremum = combining.known_extremum(b, combine, [v.dtype for v in parts])
+    if extremum is not None:
+        return _extremum_and_place(b, parts, axis, keep_dims, *extremum)
     rank = len(parts[0].shape)
     if axis is None:
         parts, at = tuple(b.reshape(v, (v.numel,)) for v in parts), 0
@@ -153,6 +157,21 @@ def reduce(
         at = axis_of(axis, rank)
     out = combining.combined(b, parts, at, combine)
     return _like(input, tuple(_without_axis(b, v, at, rank if axis is None else 0, keep_dims) for v in out))
+
+
+def _extremum_and_place(
+    b: Builder, parts: tuple[Value, ...], axis: int | None, keep_dims: bool, name: str, first: bool
+) -> tuple[Value, Value]:
+    """The extremum along an axis and its place. The unit counts places itself: the tile of indices is not read."""
+    values, index = parts
+    if axis is None or not combining.is_position(b, index, axis_of(axis, len(values.shape))):
+        b.warn(
+            f"reduce: a {name}imum with its index is one instruction, which gives places from 0 on along the axis and does "
+            "not read the tile of indices: add an offset to the result, or take the index from such a tile by tl.gather"
+        )
+    wide = _single_for_bf16(b, values)
+    place = rearrange.arg_reduce(b, f"arg{name}", wide, axis, keep_dims, first)
+    return b.cast(b.reduce(name, wide, axis, keep_dims), values.number), b.cast(place, index.number)
 
 
 def _like(given: Any, results: tuple[Value, ...]) -> Any:
@@ -173,7 +192,7 @@ def _combination(
 ) -> tuple[tuple[Value, ...], combining.Combine, str | None]:
     """The tiles, the combine function on tuples, and the built-in operation that it is, if any."""
     given = tuple(input) if isinstance(input, tuple | list) else (input,)
-    parts = tuple(rearrange.tile(b, what, x) for x in given)
+    parts = tuple(b.counted(rearrange.tile(b, what, x)) for x in given)
     for v in parts[1:]:
         if v.shape != parts[0].shape:
             raise KernelError(

@@ -115,24 +115,27 @@ def _told(call: Call, lowered: LoweredLaunch) -> Launch:
     return but(out, warnings=tuple(dict.fromkeys((*out.warnings, *lowered.found))))
 
 
-def estimate_with_values(call: Call, values: Callable[[Program], Backend], leaves: bool = False) -> Estimate:
+def estimate_with_values(
+    call: Call, values: Callable[[Program, frozenset[int]], Backend], leaves: bool = False
+) -> Estimate:
     """Time and values of a kernel whose control flow or addresses depend on data; writes its tensors.
 
-    values: makes the backend that computes a program, or the part of one core.
+    values: makes the backend that computes a program, or the part of one core, with the writes (by id) that wait.
     """
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     limit = call.device.step_limit
     how = scheduling(call.program, call.grid, call.arguments, limit)
     seed = call.device.atomic_seed
-    size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
+    size = 1 if seed is not None and how.size != total else how.size
+    waiting = how.waiting if size > 1 else frozenset()
     order = program_order(call.program, total, seed)
     with closing(_cache(call)) as touch:
         if size < total:
             touch.guess()
         groups, found = lowered_programs(
             call, plan, touch, how.apart, [order[k : k + size] for k in range(0, total, size)],
-            lambda part: Lowering(part, call.grid, values(part), limit),
+            lambda part: Lowering(part, call.grid, values(part, waiting), limit),
         )  # fmt: skip
         out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
         out = but(out, warnings=(*out.warnings, *found))

@@ -92,7 +92,9 @@ class JITFunction(JitFunction, KernelInterface):
 
     @property
     def cache_key(self) -> str:
-        """SHA-256 of the source, of the functions that it calls, and of the constants that it reads from outside."""
+        """SHA-256 of what the source says and of its line, of the functions that it calls, and of the constants that it
+        reads from outside. As in Triton neither its file nor how far it is indented matters; comments do not, either.
+        """
         return hashlib.sha256("\n".join(_depends_on(self, {})).encode()).hexdigest()
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
@@ -128,7 +130,7 @@ def rule_of(e: AscendtileError) -> KernelError | None:
 def _depends_on(fn: KernelFunction, known: dict[int, Any]) -> list[str]:
     """Texts that change when what the function does changes; `known` are the functions that are in already."""
     known[id(fn)] = fn
-    out = [f"{fn.source.file}:{fn.source.first_line}", *fn.source.lines]
+    out = [str(fn.source.first_line), ast.dump(fn.source.tree)]
     for node in ast.walk(fn.source.tree):
         x = _outside(fn, node)
         if isinstance(x, KernelFunction) and id(x) not in known:

@@ -44,6 +44,15 @@ WORDS = {
         "x = f if n > 1 else tl.arange(0, 8)",
         "Ternary expression with dynamic condition",
     ),
+    "rank of what is stored": (
+        "i = tl.arange(0, 8)\ntl.store(p + i[:, None] + i[None, :], i)",
+        "Cannot broadcast, rank mismatch: [8], [8, 8]",
+    ),
+    "size of what is stored": (
+        "tl.store(p + tl.arange(0, 1), tl.zeros((8,), tl.float32))",
+        "Cannot broadcast, the expanded size of the tensor (1) must match the existing size (8)",
+    ),
+    "fp8": ("x = tl.zeros((8,), tl.float8e5)", "type fp8e5 not supported in this architecture"),
     "if of two types": ("x = f\nif n > 1:\n    x = tl.arange(0, 8)", "Mismatched type for x"),
 }
 
@@ -107,3 +116,21 @@ def test_a_type_of_a_tile_has_axes_and_a_const_pointer_is_a_type_of_its_own() ->
     with pytest.raises(ValueError, match="0d block_type is forbidden"):
         BlockType(ty.float32, ())
     assert PointerType(ty.float32, const=True) != PointerType(ty.float32)
+
+
+@sim.jit(noinline=True)
+def apart(x, n):
+    return x * n
+
+
+@sim.jit
+def calls_apart(x, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, apart(tl.load(x + i), 2))
+
+
+def test_a_function_apart_takes_scalars() -> None:
+    x = sim.shape((8,), "float32")
+    assert calls_apart.time((1,), x, x, B=1).cycles > 0
+    with pytest.raises(CompileError, match="is marked noinline, but was called with non-scalar argument"):
+        calls_apart.time((1,), x, x, B=8)

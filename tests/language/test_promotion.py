@@ -199,11 +199,12 @@ def booleans(out, x, y, B: tl.constexpr):
     tl.store(out + 7 * B + i, (tl.load(x + i) - 1).logical_or(b).logical_and(a))
 
 
-def test_booleans_are_integers_of_one_bit() -> None:
+def test_booleans_are_integers_of_one_bit_whose_sum_is_or() -> None:
+    """As bishengir makes it, and torch."""
     x, y = np.array([0, 0, 1, 1, 0, 2], np.int32), np.array([0, 1, 0, 1, -1, 4], np.int32)
     got = output(booleans, 48, x, y, dtype=np.int8, B=6).reshape(8, 6)
     a, b = x > 0, y > 0
-    rows = [a ^ b, a & b, a & b, a | b, ~a, a.astype(int) + b, (x != 0) & (y != 0), ((x != 1) | b) & a]
+    rows = [a | b, a & b, a & b, a | b, ~a, a.astype(int) + b, (x != 0) & (y != 0), ((x != 1) | b) & a]
     for g, row in zip(got, rows, strict=True):
         assert g.tolist() == np.asarray(row).astype(int).tolist()
 
@@ -249,3 +250,27 @@ def test_what_triton_ascend_takes_besides() -> None:
     x, y = np.array([0, 1, -5], np.int32), np.array([1.0, 4.0, -3.0], np.float32)
     got = output(as_on_ascend, 9, x, y, 7, B=3).reshape(3, 3)
     assert got.tolist() == [[-1, -2, 4], [4, 5, 2], [0, 2, -10]]
+
+
+@sim.jit
+def _added(a, b):  # type: ignore[no-untyped-def]
+    return a + b
+
+
+@sim.jit
+def _counted(out_ptr, bits_ptr, sums_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    i = tl.arange(0, N)
+    x, y = tl.load(bits_ptr + i), tl.load(bits_ptr + N + i)
+    tl.store(out_ptr + i, x + y)
+    tl.store(sums_ptr + i, x + y)
+    tl.store(sums_ptr + N + i, (x > 0) + (y > 0))
+    tl.store(sums_ptr + 2 * N, tl.reduce(x, 0, _added))
+    tl.store(sums_ptr + 2 * N + 1, tl.reduce(x > 0, 0, _added))
+
+
+def test_booleans_from_memory_are_added_as_bytes_and_those_of_a_comparison_by_or() -> None:
+    bits = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], bool)
+    out, sums = np.zeros(4, bool), np.zeros(10, np.int32)
+    _counted[(1,)](out, bits, sums, N=4)
+    assert out.tolist() == [False, True, True, True]
+    assert sums.tolist() == [0, 1, 1, 2, 0, 1, 1, 1, 2, 1]

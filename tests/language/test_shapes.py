@@ -177,3 +177,15 @@ def refused(out, x, WHAT: tl.constexpr):
 def test_what_is_refused(what: str, text: str) -> None:
     with pytest.raises(CompileError, match=text):
         output(refused, 1, np.zeros(8, np.float32), WHAT=what)
+
+
+@sim.jit
+def of_a_scalar(out, x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.sum(tl.load(x + i[:, None] * N + i[None, :]), keep_dims=True)
+    tl.store(out[None, None, :], total)
+
+
+def test_a_scalar_with_new_axes_takes_a_colon_as_in_triton() -> None:
+    x = np.arange(16, dtype=np.float32)
+    assert output(of_a_scalar, 1, x, N=4).tolist() == [x.sum()]

@@ -45,10 +45,10 @@ def test_numpy_arrays_of_every_type_are_read_and_written_in_place(kind: Any) -> 
     assert out.astype(float).tolist() == [0, 2, 4, 6, 8, 10, 12, 0]
 
 
-def test_bool_arrays_and_exclusive_or() -> None:
-    out = np.ones(3, bool)
+def test_bool_arrays_are_loaded_as_bytes() -> None:
+    out = np.zeros(3, bool)
     double[(1,)](np.array([True, False, True]), out, 3, B=4)
-    assert out.tolist() == [False, False, False]  # a boolean is an integer of one bit
+    assert out.tolist() == [True, False, True]  # 1 + 1 is 2, which is stored as True
 
 
 def test_views_reversed_strided_transposed_and_shifted() -> None:

@@ -56,6 +56,16 @@ def test_the_key_of_a_kernel_changes_with_what_it_does(template: Any) -> None:
     assert keys[0] == keys[2] != keys[1]
 
 
+def test_the_key_of_a_kernel_is_that_of_its_statements_whatever_their_layout(template: Any) -> None:
+    text, key = template.src, template.cache_key
+    for other in (text.replace("(out_ptr, ", "(  out_ptr,\n        "), text.replace("\n", "  # a note\n", 1)):
+        template._unsafe_update_src(other)
+        assert template.src != text
+        assert template.cache_key == key
+    template._unsafe_update_src("\n".join(" " * 4 + line for line in text.splitlines()))
+    assert template.cache_key == key
+
+
 def test_a_hook_sees_the_arguments_of_each_launch(template: Any) -> None:
     seen = []
     template.add_pre_run_hook(lambda *args, **kwargs: seen.append((len(args), sorted(kwargs))))

@@ -151,3 +151,21 @@ def test_tensors_that_nobody_writes_are_marked_where_all_is_checked(check: bool)
     if check:
         assert all(x.isnan().all() for x in marked)
     assert not any(x.isnan().any() for x in given)
+
+
+def test_a_launch_reads_its_tensors_past_the_modes_of_torch() -> None:
+    """What a mode is asked takes time and, as torch does it, memory that stays."""
+    from torch.overrides import TorchFunctionMode
+
+    asked: list[str] = []
+
+    class Counting(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    tensors = [torch.zeros(10, dtype=t) for t in (torch.float32, torch.bfloat16)]
+    with Counting():
+        for x in tensors:
+            double[(10,)](x, x, 10, B=16)
+    assert asked == []

@@ -8,7 +8,7 @@ from ascendtile.simulator.interpreter._axes cimport AXES, next_place
 cdef struct Walk:
     int64_t at  # window index of the first element of the run
     int64_t count
-    # boxes: tables of eight axes; the run is the last one if its elements lie behind each other
+    # boxes: tables of nine axes; the run is the last one if its elements lie behind each other
     const int64_t* steps
     const int64_t* lows
     const int64_t* highs

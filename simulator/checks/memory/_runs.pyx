@@ -8,7 +8,7 @@ from ascendtile.simulator.interpreter._axes cimport LAST, begin_walk, is_empty
 
 
 cdef class Runs:
-    """starts (P or 1), strides, lows, highs (P or 1, 8): the box of each lane, or one for all of them."""
+    """starts (P or 1), strides, lows, highs (P or 1, 9): the box of each lane, or one for all of them."""
 
     def __init__(
         self,

@@ -28,11 +28,11 @@ COMMUTATIVE = ("and", "or", "xor", "max", "min")
 
 
 class Order(NamedTuple):
-    """Whether the result depends on the order of the programs, and if nothing but additions makes it do so, which ones.
+    """Whether the result depends on the order of the programs, and if nothing but some writes makes it do so, which ones.
 
-    waiting: atomics (by id) that only add, to tensors of which the kernel makes no other use: programs may run at once if
-    these additions wait, and are made program by program when all have run. waiting_bytes: of the tiles that one program
-    adds, on average. Without `waiting` programs must run one by one where `depends`.
+    waiting: atomics that only add and stores (by id), to tensors of which the kernel makes no other use: programs may run at
+    once if these writes wait, and are made program by program when all have run. waiting_bytes: of the tiles that one
+    program writes so, on average. Without `waiting` programs must run one by one where `depends`.
     """
 
     depends: bool
@@ -65,8 +65,7 @@ def find_order(
     shared = _shared(program, arguments)
     if not shared:
         return Order(False)
-    adding = _only_added_to(program, arguments, shared)
-    touched = _Touched(shared, adding)
+    touched = _Touched(shared, _only_written(program, arguments, shared))
     skipped = _apart_from(program, arguments, shared)
     interpreter = Interpreter(program, grid, touched, step_limit, skipped)
     total = grid[0] * grid[1] * grid[2]
@@ -77,22 +76,27 @@ def find_order(
         return Order(True)
     if touched.unknown or touched.meet():
         return Order(True)
-    if not touched.sums_meet():
+    if not touched.writes_meet():
         return Order(False)
     return (
-        Order(True, frozenset(touched.sums), -(-touched.sum_bytes // total)) if touched.boxes else Order(True)
+        Order(True, frozenset(touched.writes), -(-touched.write_bytes // total))
+        if touched.boxes
+        else Order(True)
     )
 
 
-def _only_added_to(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
-    """Shared tensors (by id) of floats that the kernel only adds to, with atomics whose result is not used."""
+def _only_written(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
+    """Shared tensors (by id) that the kernel only stores to; or of floats, only adds to, atomically and for no result."""
     uses = _uses(program)
     tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor) and id(t) in shared}
 
-    def only_adds(x: Tensor) -> bool:
-        return all(set(uses[n]) == {"add"} for n, t in tensors.items() if t is x or overlap(t, x))
+    def only(what: str, x: Tensor) -> bool:
+        return all(set(uses[n]) == {what} for n, t in tensors.items() if t is x or overlap(t, x))
 
-    return {id(t) for t in tensors.values() if t.dtype.is_floating() and can_add(t) and only_adds(t)}
+    def adds(x: Tensor) -> bool:
+        return x.dtype.is_floating() and can_add(x) and only("add", x)
+
+    return {id(t) for t in tensors.values() if only("store", t) or adds(t)}
 
 
 def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
@@ -191,15 +195,15 @@ def _what(op: Op) -> str:
 class _Touched(AddressBackend):
     """Keeps what memory each program reads, stores to and adds to, in the shared tensors.
 
-    adding: shared tensors (by id) that the kernel only adds to.
+    written: shared tensors (by id) that the kernel only adds to, or only stores to.
     """
 
-    def __init__(self, shared: set[int], adding: set[int]) -> None:
+    def __init__(self, shared: set[int], written: set[int]) -> None:
         self.shared = shared
-        self.adding = adding
-        self.sums: set[int] = set()  # atomics (by id) that add to tensors of `adding`
-        self.sum_spans = Spans()
-        self.sum_bytes = 0
+        self.written = written
+        self.writes: set[int] = set()  # operations (by id) that write to tensors of `written`
+        self.write_spans = Spans()
+        self.write_bytes = 0
         self.boxes = True  # whether all of them are boxes of memory
         self.unknown = False
         self.spans = {what: Spans() for what in ("load", "store", "add", "commutative")}
@@ -226,8 +230,8 @@ class _Touched(AddressBackend):
             affine, programs, mask = affine.take(np.flatnonzero(mask)), self.interpreter.programs[mask], True
         else:
             programs = self.interpreter.programs
-        if id(tensor.whole) in self.adding:
-            self._add_sum(op, tensor, affine, mask, programs)
+        if id(tensor.whole) in self.written:
+            self._add_write(op, tensor, affine, mask, programs)
             return
         if op.kind == "atomic":
             self.atomics.add(op.name)
@@ -235,13 +239,13 @@ class _Touched(AddressBackend):
         self._add(self.spans[what], tensor, runs_of(affine, mask, programs))
         self.floating |= what == "add" and tensor.dtype.is_floating()
 
-    def _add_sum(self, op: Op, tensor: Tensor, affine: Affine, mask: Any, programs: np.ndarray) -> None:
-        self.sums.add(op.id)
-        self.sum_bytes += len(programs) * math.prod(affine.shape) * tensor.dtype.host_dtype.itemsize
+    def _add_write(self, op: Op, tensor: Tensor, affine: Affine, mask: Any, programs: np.ndarray) -> None:
+        self.writes.add(op.id)
+        self.write_bytes += len(programs) * math.prod(affine.shape) * tensor.dtype.host_dtype.itemsize
         plain = not affine.shape or mask is None or isinstance(mask, bool | Box)
         self.boxes &= plain and tensor is tensor.whole
-        if self.sum_spans.count <= MAX_RUNS:
-            self._add(self.sum_spans, tensor, runs_of(affine, mask, programs))
+        if self.write_spans.count <= MAX_RUNS:
+            self._add(self.write_spans, tensor, runs_of(affine, mask, programs))
 
     def _add(self, spans: Spans, tensor: Tensor, runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         program, low, high = runs
@@ -250,9 +254,9 @@ class _Touched(AddressBackend):
         spans.add(program, start + low * size, start + high * size)
         self.unknown |= sum(s.count for s in self.spans.values()) > MAX_RUNS
 
-    def sums_meet(self) -> bool:
-        """Whether two programs add floats to one address, where rounding makes the order matter; too many to tell may."""
-        return self.sum_spans.count > MAX_RUNS or meet_each_other(self.sum_spans)
+    def writes_meet(self) -> bool:
+        """Whether two programs write to one address so, where their order matters; too many to tell may."""
+        return self.write_spans.count > MAX_RUNS or meet_each_other(self.write_spans)
 
     def meet(self) -> bool:
         """Whether a program touches what another writes, so that their order matters."""

@@ -78,7 +78,7 @@ def _without_flags(program: Program) -> set[int]:
 
 
 class Scheduling(NamedTuple):
-    """Whether the parts of both cores run apart, how many programs at once, and which additions wait meanwhile."""
+    """Whether the parts of both cores run apart, how many programs at once, and which writes wait meanwhile."""
 
     apart: bool
     size: int

@@ -21,7 +21,7 @@ from .promotion import (
     BITWISE,
     COMPARISON,
     DOT_TYPES,
-    MODULO_2,
+    OF_BOOLEANS,
     KernelError,
     Number,
     Operand,
@@ -45,6 +45,8 @@ from .promotion import (
     types_of,
 )
 
+# Operations after which the elements are still those of their operand.
+SAME_ELEMENTS = ("broadcast", "expand_dims", "permute", "reshape", "slice", "splat")
 # (builder, jit function, arguments) -> what the function returns; its operations go to the builder's region.
 HelperCompiler = Callable[["Builder", Any, Sequence[Any]], Any]
 
@@ -74,6 +76,7 @@ class Builder:
         self._buffers = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
         self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.made: dict[int, Op] = {}  # value -> what makes it
         self.warnings: dict[Message, None] = {}
 
     def compile_helper(self, fn: Any, args: Sequence[Any]) -> Any:
@@ -160,7 +163,7 @@ class Builder:
     ) -> Value:
         """`emit` for one result of that type and shape, which is given."""
         out = self.value(dtype, shape)
-        self.emit(kind, args, (out,), **kw)
+        self.made[out.id] = self.emit(kind, args, (out,), **kw)
         return out
 
     def const(self, value: Number, dtype: DType | None = None) -> Value:
@@ -227,6 +230,7 @@ class Builder:
             raise KernelError(
                 f"cannot broadcast a tile of rank {len(v.shape)} {list(v.shape)} to rank {len(shape)} {list(shape)}; "
                 "add axes with x[:, None] or tl.expand_dims"
+                f"{in_triton(f'Cannot broadcast, rank mismatch: {list(v.shape)}, {list(shape)}')}"
             )
         check_broadcast(v.shape, shape)
         return self.emit_one("broadcast", (v,), v.dtype, shape)
@@ -311,17 +315,32 @@ class Builder:
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
             words = in_triton(f"invalid operands of type, unexpected type {dtype}")
             raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}{words}")
-        if dtype.kind == "bool":
+        if dtype.kind == "bool" and name in ("add", "sub", "mul") and (self._loaded(a) or self._loaded(b)):
+            dtype = ty.int8
+        elif dtype.kind == "bool":
             name = self._boolean(name)
         a, b = self.same_shape(self._operand(a, keeps_sign or dtype), self._operand(b, keeps_sign or dtype))
         out = self.emit_one("binary", (a, b), keeps_sign or dtype, a.shape, name=name)
         return self.cast(out, dtype)
 
+    def _loaded(self, x: Operand) -> bool:
+        """Whether it is booleans from memory: the compiler loads them as int8, so sums of them count."""
+        if not isinstance(x, Value) or x.dtype != ty.int1:
+            return False
+        op = self.made.get(x.id)
+        while op is not None and op.kind in SAME_ELEMENTS:
+            op = self.made.get(op.operand(0).id)
+        return op is not None and op.kind == "load"
+
+    def counted(self, x: Value) -> Value:
+        """Booleans from memory as the int8 that they are added as; any other value as it is."""
+        return self.cast(x, ty.int8) if self._loaded(x) else x
+
     def _boolean(self, name: str) -> str:
-        """The logical operation that arithmetic modulo 2 on booleans is."""
-        if name not in MODULO_2:
+        """The logical operation that arithmetic on booleans is."""
+        if name not in OF_BOOLEANS:
             raise KernelError(f"'{name}' of booleans has no meaning; cast with .to(tl.int32)")
-        return MODULO_2[name]
+        return OF_BOOLEANS[name]
 
     def invert(self, x: Value) -> Operand:
         """Every bit flipped."""
@@ -368,7 +387,11 @@ class Builder:
 
     def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
         c = self.to_value(condition)
-        c = c if c.dtype == ty.int1 else self.to_bool(c)
+        if c.dtype != ty.int1:
+            self.warn(
+                f"tl.where with a condition of {c.dtype}, which Triton deprecates and will refuse: write a comparison with 0"
+            )
+            c = self.to_bool(c)
         if is_pointer(a) or is_pointer(b):
             return self._select_pointers(c, a, b)
         dtype = self._common_type(self.to_value(a) if not isinstance(b, Value) else a, b, "where")
@@ -486,7 +509,7 @@ class Builder:
                     f"store: the pointer is a scalar but the value has shape {list(v.shape)}; "
                     "add an offset tile to the pointer"
                 )
-            pointer, v = self.same_shape(pointer, v)
+            v = self.broadcast_to(v, pointer.shape)  # never the pointer: its lanes would store to one element
         pointer, m = self._with_mask(pointer, mask, "store")
         if v.shape != pointer.shape:
             v = self.broadcast_to(v, pointer.shape)
@@ -580,7 +603,7 @@ class Builder:
         if v.is_pointer:
             raise KernelError(f"'{name}' of pointers has no meaning")
         if v.dtype == ty.int1:
-            name = MODULO_2.get("add" if name == "sum" else name, name)
+            name = "xor" if name == "sum" else OF_BOOLEANS.get(name, name)
         return self.along("reduce", v, v.dtype, axis, keep_dims, name=name)
 
     def along(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...precision import dtypes as ty
-from ..program import Region, Value
+from ..program import Op, Region, Value
 from ..types import AnyType
 from .builder import Builder
 from .promotion import KernelError, describe
@@ -17,23 +17,72 @@ from .registry import Kernel
 Values = tuple[Value, ...]
 Combine = Callable[[Values, Values], Values]
 KNOWN = {"add": "sum", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
+# Comparisons of a function of (value, index) -> extremum, and whether the first of equal values wins.
+EXTREMA = {
+    "lt": ("min", True),
+    "lt eq lt": ("min", True),
+    "eq lt lt": ("min", True),
+    "lt eq gt": ("min", False),
+    "eq gt lt": ("min", False),
+    "gt": ("max", True),
+    "gt eq lt": ("max", True),
+    "eq lt gt": ("max", True),
+    "gt eq gt": ("max", False),
+    "eq gt gt": ("max", False),
+}
 
 
 def known_operation(b: Builder, combine: Combine, types: Sequence[AnyType]) -> str | None:
     """Which built-in reduction a combine function is: it must be one operation on its two operands and nothing else."""
     if len(types) != 1:
         return None
-    outer, b.region = b.region, Region()
-    try:
-        left, right = b.value(types[0]), b.value(types[0])
-        (out,) = combine((left,), (right,))
-        ops = b.region.ops
-    finally:
-        b.region = outer
+    (left,), (right,), (out,), ops = _tried(b, combine, types)
     one = len(ops) == 1 and ops[0].kind == "binary" and ops[0].results[0] is out and out.dtype == types[0]
     if not one or {id(v) for v in ops[0].args} != {id(left), id(right)}:
         return None
     return KNOWN.get(ops[0].name)
+
+
+def known_extremum(b: Builder, combine: Combine, types: Sequence[AnyType]) -> tuple[str, bool] | None:
+    """ "max" or "min" and whether the first of equal ones wins, for a function of (value, index) that the compiler knows.
+
+    It goes by the comparisons, in their order, and what is selected by them.
+    """
+    if len(types) != 2:
+        return None
+    left, right, out, ops = _tried(b, combine, types)
+    compared = [op for op in ops if op.kind == "compare" and op.name in ("lt", "gt", "eq")]
+    chosen = [next((op for op in ops if v in op.results), None) for v in out]
+    condition = chosen[0] and chosen[0].args[0]
+    for op, x, y in zip(chosen, left, right, strict=True):
+        if op is None or op.kind != "select" or op.args != (condition, x, y):
+            return None
+    pairs: list[Any] = list(zip(left, right, strict=True))
+    if any(op.args not in pairs for op in compared):
+        return None
+    return EXTREMA.get(" ".join(op.name for op in compared))
+
+
+def _tried(b: Builder, combine: Combine, types: Sequence[AnyType]) -> tuple[Values, Values, Values, list[Op]]:
+    """Two operands of a combine function, its results and its operations, which stand nowhere."""
+    outer, b.region = b.region, Region()
+    try:
+        left, right = (tuple(b.value(t) for t in types) for _ in range(2))
+        return left, right, combine(left, right), b.region.ops
+    finally:
+        b.region = outer
+
+
+def is_position(b: Builder, v: Value, axis: int) -> bool:
+    """Whether a tile is known to count from 0 along an axis."""
+    op = b.made.get(v.id)
+    while op is not None and op.kind in ("broadcast", "expand_dims", "cast"):
+        if op.kind == "expand_dims":
+            if axis == op.attrs["axis"]:
+                return False
+            axis -= axis > op.attrs["axis"]
+        op = b.made.get(op.operand(0).id)
+    return op is not None and op.kind == "arange" and op.attrs["start"] == 0 and axis == 0
 
 
 def combined(b: Builder, parts: Values, axis: int, combine: Combine) -> Values:

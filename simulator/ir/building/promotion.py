@@ -50,8 +50,9 @@ COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
 }
 DOT_TYPES = ("int8", "fp16", "bf16", "fp32")
 BITWISE = ("and", "or", "xor", "shl", "shr")
-MODULO_2 = {
-    "add": "xor",
+# What bishengir makes of arithmetic on booleans (LegalizeBool.cpp of its HFusion transforms): a sum is "or", as in torch.
+OF_BOOLEANS = {
+    "add": "or",
     "sub": "xor",
     "mul": "and",
     "max": "or",
@@ -225,6 +226,10 @@ def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
 def check_broadcast(old: tuple[int, ...], new: tuple[int, ...]) -> None:
     for axis, (x, y) in enumerate(zip(old, new, strict=True)):
         if x not in (1, y):
+            words = (
+                f"Cannot broadcast, the expanded size of the tensor ({y}) must match the existing size ({x})"
+            )
             raise KernelError(
                 f"cannot broadcast {list(old)} to {list(new)}: axis {axis} is {x}, not 1 or {y}"
+                f"{in_triton(words)}"
             )

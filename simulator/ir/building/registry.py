@@ -37,6 +37,7 @@ class Kernel(ABC):
     fn: Callable[..., Any]
     name: str
     constexprs: set[str]
+    options: dict[str, Any]  # those of `jit`
 
     @functools.cached_property
     def source(self) -> Source:

@@ -1,4 +1,4 @@
-"""Programs that add floats to the same memory in loops run together, and give the bits of running one after the other."""
+"""Programs that add floats to the same memory, or store there, run together, with the bits of running in turn."""
 
 from __future__ import annotations
 
@@ -127,3 +127,55 @@ def test_fewer_programs_at_once_where_their_tiles_take_much_memory(monkeypatch: 
     alone = schedule_of(sums, 6, total, x, 40, 2, B=8)
     assert alone.size == 1
     assert not alone.waiting
+
+
+@sim.jit
+def overlapping_stores(out, x, items, tiles, B: tl.constexpr):
+    lane = tl.arange(0, B)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        tl.store(out + item % tiles * B // 2 + lane, tl.load(x + item * B + lane), mask=lane < B - 1)
+
+
+@sim.jit
+def stores_of_rows_from_a_table(out, x, table, items, B: tl.constexpr):
+    lane = tl.arange(0, B)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        row = tl.load(table + item)
+        tl.store(out + item % 3 * B // 2 + lane, tl.load(x + row * B + lane))
+
+
+@sim.jit
+def stores_that_look(out, x, items, tiles, B: tl.constexpr):
+    lane = tl.arange(0, B)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        p = out + item % tiles * B + lane
+        tl.store(p, tl.load(x + item * B + lane) + tl.load(p))
+
+
+@given(st.integers(2, 9), st.integers(1, 30), st.integers(1, 5), st.integers(0, 99))
+def test_of_overlapping_stores_that_of_the_last_program_stays(
+    programs: int, items: int, tiles: int, seed: int
+) -> None:
+    out, x = drawn(items, tiles, seed)
+    want, *_ = run(overlapping_stores, (programs,), out, x, items, tiles, chunk=1, B=8)
+    got = out.copy()
+    launch(overlapping_stores, (programs,), got, x, items, tiles, B=8)
+    np.testing.assert_array_equal(got, want)
+
+
+@given(st.integers(2, 5), st.integers(0, 99))
+def test_stores_wait_too_where_addresses_are_data(programs: int, seed: int) -> None:
+    out, x = drawn(20, 2, seed)
+    table = np.random.default_rng(seed).permutation(20).astype(np.int32)
+    want = out.copy()
+    for p in range(programs):
+        for item in range(p, 20, programs):
+            want[item % 3 * 4 :][:8] = x.reshape(20, 8)[table[item]]
+    stores_of_rows_from_a_table[(programs,)](out, x, table, 20, B=8)
+    np.testing.assert_array_equal(out, want)
+
+
+def test_stores_run_together_unless_the_kernel_reads_what_it_stores() -> None:
+    out, x = drawn(30, 5, 1)
+    assert schedule_of(overlapping_stores, 4, out, x, 30, 5, B=8).size > 1
+    assert schedule_of(stores_that_look, 4, out, x, 30, 5, B=8).size == 1

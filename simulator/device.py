@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .device_checks import RELEASES, check_options
 from .errors import UsageError
-from .execution.float64.memory import Float64Memory
 from .l2.state import LOOP, REPLACED, L2State
 from .precision.numeric_switches import check_numerics
 from .products import Product, load_product
+
+if TYPE_CHECKING:
+    from .execution.float64.memory import Float64Memory
 
 DEFAULT_PRODUCT = "ascend910b3"
 TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
@@ -185,6 +187,10 @@ def device(
         known = ", ".join(Device.__dataclass_fields__)
         raise UsageError(f"unknown device option {sorted(unknown)[0]!r}; known are {known}, overrides")
     if options.get("errors"):
+        from .execution.float64.memory import (
+            Float64Memory,  # only here: it needs numpy, which takes time to import
+        )
+
         options["float64"] = base.float64 or Float64Memory()
     chosen = load_product(product or base.product, overrides=overrides or {})
     with using(replace(base, product=chosen, **options)) as made:

@@ -111,7 +111,7 @@ def test_table_of_products_fits_80_columns():
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", product_names())
 def test_page_fits_80_columns_and_marks_assumed(name):
-    text = rendered(product_page(load_product(name), assumed_only=False), width=200)
+    text = rendered(product_page(load_product(name), assumed_only=False))
     assert max(map(len, text.splitlines())) <= 80
     assert "D*" in text
     assert "[buffers]" in text

@@ -87,14 +87,14 @@ class Pen:
         return x.most <= (TOP[dtype] if x.is_float or dtype == "float32" else 2.0 ** (DIGITS[dtype] - 1))
 
     def cast(self, x: Expr, dtype: str) -> Expr:
-        np_type, value = NUMPY[dtype], x.value
+        value = x.value
         grain = (x.grain if dtype in FLOATS else 1.0) if x.is_float else 1.0
         like, cuts = replace(x, dtype=dtype), x.is_float and dtype in INTEGERS
         found = made(
             f"{x.text}.to(tl.{dtype})",
             like,
             x.shape,
-            lambda env: whole(value(env), dtype) if cuts else np.asarray(value(env)).astype(np_type),
+            lambda env: whole(value(env), dtype) if cuts else np.asarray(value(env)).astype(NUMPY[dtype]),
             min(x.most, limit(dtype)),
             grain,
         )

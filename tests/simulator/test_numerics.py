@@ -136,7 +136,18 @@ OTHER = {
     "accumulate": "blas", "hf32_round": "ROUND", "atomic_seed": 7, "numerics": {"cube_block_k": 1},
     "check": True, "masked": "poison", "out_of_bounds": "warn",
 }  # fmt: skip
-ONLY_TOLD = {"product", "values", "time", "explain", "details", "timeline", "step_limit"}
+ONLY_TOLD = {
+    "product",
+    "values",
+    "time",
+    "explain",
+    "details",
+    "timeline",
+    "step_limit",
+    "errors",
+    "reference",
+    "float64",
+}
 
 
 def test_each_choice_of_a_device_that_numbers_depend_on_is_an_option_of_the_run():

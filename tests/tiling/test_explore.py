@@ -358,7 +358,7 @@ WRONG = {
     ),
     "error of a kernel": (
         lambda: explore(double, ARGS, grid=(1,), space=SPACE, objective="error"),
-        "only operators have",
+        "errors need data, and 'x_ptr' is a shape; give arrays",
     ),
     "unknown knob": (
         lambda: explore("matmul", space={"blok": 1}),

@@ -103,6 +103,7 @@ def limit_of(text: str) -> tuple[str, float]:
         value = 0.0
     if name not in LIMITED or not less or not 0 < value < float("inf"):
         raise UsageError(
-            f"a limit is {', '.join(f'{n}<NUMBER' for n in LIMITED)} with a number above 0, got {text!r}"
+            f"a constraint is a function of knobs, or {', '.join(f'{n}<NUMBER' for n in LIMITED)} with a number above 0, "
+            f"got {text!r}"
         )
     return name, value

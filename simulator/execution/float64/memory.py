@@ -18,7 +18,7 @@ from ...units.vector import decode
 MOST_BYTES = 1 << 30  # of twins that are kept between launches; the oldest go first
 
 
-class Kept(NamedTuple):
+class MemoryLeft(NamedTuple):
     """What a launch left in memory from `address` on, and the same without rounding."""
 
     dtype: ty.DType
@@ -35,7 +35,7 @@ class Float64Memory:
     """Twins that launches on one device leave to the next ones."""
 
     def __init__(self) -> None:
-        self.kept: list[Kept] = []
+        self.kept: list[MemoryLeft] = []
 
     def known(self, dtype: ty.DType, address: int, window: np.ndarray) -> np.ndarray:
         """The twin of a run of memory."""
@@ -52,7 +52,7 @@ class Float64Memory:
                 out[here] = old.exact[there]
         return out
 
-    def keep(self, made: Iterable[Kept]) -> None:
+    def keep(self, made: Iterable[MemoryLeft]) -> None:
         """Remember what a launch left."""
         for new in made:
             self.kept = [o for o in self.kept if o.end <= new.address or o.address >= new.end]
@@ -67,7 +67,7 @@ class Twins:
     def __init__(self, memory: Float64Memory, tensors: Iterable[Tensor]) -> None:
         self.memory = memory
         self.inherits = False  # whether some held an error at the start
-        self.runs: list[tuple[Kept, Tensor]] = []
+        self.runs: list[tuple[MemoryLeft, Tensor]] = []
         given = {id(t.whole): t.whole for t in tensors if t.window is not None and t.elements}
         floats = (t for t in given.values() if t.dtype.is_floating())
         for group in _together(floats):
@@ -83,7 +83,7 @@ class Twins:
         exact = self.memory.known(first.dtype, first.address, window)
         plain = Float64Memory().known(first.dtype, first.address, window)
         self.inherits |= not np.array_equal(exact, plain, equal_nan=True)
-        self.runs += [(Kept(first.dtype, first.address, window, exact), t) for t in group]
+        self.runs += [(MemoryLeft(first.dtype, first.address, window, exact), t) for t in group]
 
     def of(self, tensor: Tensor) -> Tensor | None:
         """The twin of a tensor; None of one that is read as another type than it has."""
@@ -129,7 +129,7 @@ class Twins:
 
     def leave(self) -> None:
         """The launch is over: keep what it left for the next one."""
-        made: dict[int, Kept] = {}
+        made: dict[int, MemoryLeft] = {}
         for run, t in self.runs:
             at = (t.address - run.address) // run.dtype.itemsize
             run.left[at : at + t.elements] = t.window

@@ -57,7 +57,7 @@ def test_a_reference_of_the_device_is_what_errors_are_against():
 
 @pytest.mark.parametrize("text", ["error", "error<", "bits<3", "error<0", "error<x"])
 def test_a_limit_that_is_none_is_refused_with_its_form(text):
-    with pytest.raises(UsageError, match="a limit is error<NUMBER"):
+    with pytest.raises(UsageError, match="a constraint is a function of knobs, or error<NUMBER"):
         explored(constraint=text)
 
 

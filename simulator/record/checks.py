@@ -1,6 +1,6 @@
 """Whether the figures of a record can be those of a run: a file may satisfy every type and still say what nothing does.
 
-    check_figures(run)  # UsageError: launches.0.cycles is -5.0; it must be 0 or more and finite
+    check_figures(run)  # UsageError: launches.0.cycles is -5.0; it must be 0 or more and below 1e30
 
 Checked is what no kernel on any product gives: figures that are negative or no number, times that run backwards or beyond
 the launch, counts beyond what they count, cores beyond the product's, lines of another file.
@@ -22,7 +22,8 @@ from .run import Buffer, Launch, Pipe, Run, Timeline
 
 ROUNDING = 1e-6  # of a launch's cycles: sums of many figures
 FREE = ("constants", "timeline")  # fields of a launch without figures of their own, or checked elsewhere
-POSSIBLE = "it must be 0 or more and finite"
+MOST = 1e30  # of a figure: pages add and multiply a few of them
+POSSIBLE = "it must be 0 or more and below 1e30"
 
 
 def check_figures(run: Run) -> None:
@@ -33,7 +34,7 @@ def check_figures(run: Run) -> None:
         _errors(report, f"errors.{name[:40]}")
     for name, value in picked(run, "changes values_seconds time_seconds").items():
         for where, x in _figures(value, name):
-            _expect(0 <= x < math.inf, where, x, POSSIBLE)
+            _expect(0 <= x < MOST, where, x, POSSIBLE)
 
 
 def _expect(true: bool, where: str, x: Any, rule: str) -> None:
@@ -60,11 +61,11 @@ def _figures(value: Any, where: str) -> Iterator[tuple[str, float]]:
 
 def _launch(launch: Launch, where: str, run: Run) -> None:
     # What is left of a difference may be less than 0 by a rounding.
-    least = -ROUNDING * launch.cycles if 0 < launch.cycles < math.inf else 0.0
+    least = -ROUNDING * launch.cycles if 0 < launch.cycles < MOST else 0.0
     for f in fields(launch):
         if f.name not in FREE:
             for name, x in _figures(getattr(launch, f.name), f"{where}.{f.name}"):
-                _expect(least <= x < math.inf, name, x, POSSIBLE)
+                _expect(least <= x < MOST, name, x, POSSIBLE)
     whole = f"the whole launch takes {launch.time_us} us"
     most_us = launch.time_us * (1 + ROUNDING)
     _expect(launch.overhead_us <= most_us, f"{where}.overhead_us", launch.overhead_us, whole)
@@ -141,14 +142,14 @@ def _timeline(t: Timeline, launch: Launch, where: str) -> None:
     """Arrays of one length, which `record/loading.py` has looked at."""
     for name, values in picked(t, "start end done gap bandwidth bytes").items():
         if values is not None and len(values):
-            bad = ~((values >= 0) & (values < math.inf))
+            bad = ~((values >= 0) & (values < MOST))
             _expect(not bad.any(), f"{where}.{name}", _first(values, bad), POSSIBLE)
     for name in ("end", "done"):
         early = getattr(t, name) < t.start
         if early.any():
             begun = f"that instruction starts at cycle {_first(t.start, early)}"
             raise UsageError(f"is damaged: {where}.{name} is {_first(getattr(t, name), early)}; {begun}")
-    _expect(0 <= t.until < math.inf, f"{where}.until", t.until, POSSIBLE)
+    _expect(0 <= t.until < MOST, f"{where}.until", t.until, POSSIBLE)
     _within(float(t.end.max(initial=0.0)), launch.cycles, f"{where}.end at most")
     limits = {
         **{"core": (0, launch.cores), "pipe": (0, len(t.pipes)), "program": (0, launch.programs)},

@@ -22,6 +22,7 @@ from ..operator.messages import listed
 from ..operator.operator import Operator
 from ..operator.tensors import Arrays, Knobs
 from ..running.run_op import run_op
+from .caveats import on_study
 from .data import Data, cube_rounding, decoded, seen_by_cube
 from .results import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from .tilings import TilingOf, Tilings, different_tilings
@@ -76,6 +77,8 @@ class Bench:
         about = (self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
         shared = self.tilings.shared
         notes = (*self.notes, *self._beside(), *different_tilings(rows, shared), *data.remarks())
+        exact = ({n: by[EXACT] for n, by in r.errors.items()} for r in rows)
+        notes += tuple(on_study(exact))
         return Study(*about, notes=notes, numerics=self.numerics, tiling=shared, need=self.need)
 
     def _beside(self) -> list[str]:

@@ -15,10 +15,11 @@ from ...simulator.precision.need import Kept, Need
 from ...simulator.record.files import picked
 from ...simulator.record.frames import data_frame
 from ..operator.messages import listed
+from .caveats import on_row
 
 EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 GOLDENS = (EXACT, ROUNDED)
-FIGURES = "effective_bits max_abs mean_abs max_rel mean_rel rmse max_ulp p999_ulp overflow nan_mismatch"
+FIGURES = "effective_bits max_abs mean_abs max_rel mean_rel rmse max_ulp p999_ulp overflow underflow subnormal nan_mismatch"
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,14 @@ class Answer:
         assert need is not None
         at = " at every point" if len(self.studies) > 1 else ""
         if found is not None:
-            return f"cheapest that keeps {need.words}{at}: {self._told(found, len(self.studies) == 1)}"
+            told = self._told(found, len(self.studies) == 1)
+            return f"cheapest that keeps {need.words}{at}: {told}{self._caveats(found)}"
         near = self.nearest
-        nearest = "every mode is refused" if near is None else f"nearest is {self._told(near, True)}"
+        nearest = (
+            "every mode is refused"
+            if near is None
+            else f"nearest is {self._told(near, True)}{self._caveats(near)}"
+        )
         return f"no mode keeps {need.words}{at}; {nearest}"
 
     def _told(self, row: ModeRow, figures: bool) -> str:
@@ -183,6 +189,16 @@ class Answer:
         of = f"{worst}: " if len(row.kept) > 1 else ""
         at = f"at {study.value}: " if len(self.studies) > 1 else ""
         return f"{name}, {row.time_us:.3g} us ({at}{of}{row.kept[worst].words})"
+
+    def _caveats(self, row: ModeRow) -> str:
+        """What must not be passed over of the row that is named, at the first point that has any."""
+        over = next(x for x in self._over_points() if any(r is row for r in x))
+        for study, r in zip(self.studies, over, strict=True):
+            found = on_row({n: by[EXACT] for n, by in r.errors.items()})
+            if found:
+                at = f"at {study.value}, " if len(self.studies) > 1 else ""
+                return f"; {at}{'; '.join(found[:3])}"
+        return ""
 
     def _over_points(self) -> list[tuple[ModeRow, ...]]:
         """Rows of one mode and data type over all points."""

@@ -28,6 +28,7 @@ from ..facts.study.words import (
     NEED,
     REFERENCES,
     ULP,
+    UNDER,
     kept_text,
     knobs_apart,
     rules_text,
@@ -120,7 +121,7 @@ def lead(study: StudySweep) -> str:
     """What the figures mean."""
     judged = NEED if study.first.need else rules_text()
     seeds = f"Spread: between the bits of {study.first.seeds} seeds." if study.first.seeds > 1 else ""
-    return " ".join(_sentence(w) for w in (BITS, REFERENCES, ULP, judged, seeds) if w)
+    return " ".join(_sentence(w) for w in (BITS, REFERENCES, ULP, UNDER, judged, seeds) if w)
 
 
 def _sentence(words: str) -> str:

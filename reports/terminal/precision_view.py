@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ...kernels.study.caveats import lost_below
 from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, Answer, ModeRow, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
@@ -17,6 +18,7 @@ from ..facts.study.words import (
     NEED,
     REFERENCES,
     ULP,
+    UNDER,
     kept_text,
     knobs_apart,
     rules_text,
@@ -27,6 +29,7 @@ from ..facts.texts import clean, figure, micros
 from .sections import numerics_lines
 from .tables import fact, folding
 
+_SHORT = {EXACT: "exact", ROUNDED: "round"}
 RULES = ("single-benchmark", "mixed-tolerance")
 GOLDEN_MEANINGS = {
     EXACT: "against float64 of the exact inputs: what the mode loses",
@@ -99,7 +102,8 @@ def _legend(study: Study, words: str) -> list[RenderableType]:
     """What the columns are, a paragraph each."""
     judged = NEED if study.need else rules_text()
     seeds = f"spread: between the bits of {study.seeds} seeds." if study.seeds > 1 else ""
-    told = (words, BITS, ULP, REFERENCES, judged, seeds)
+    under = UNDER if _underflows([study]) else ""
+    told = (words, under, BITS, ULP, REFERENCES, judged, seeds)
     return [Text(w, style="dim") for w in told if w]
 
 
@@ -110,11 +114,12 @@ def _remarks(study: Study) -> list[RenderableType]:
 
 
 def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
-    table = folding((parameter, 12), ("in   as   out", 14), (">us", 8), *_judges(studies[0]))
+    under = _underflows(studies)
+    table = folding((parameter, 12), ("in   as   out", 14), (">us", 8), *_judges(studies[0], under))
     for study in studies:
         for k, (row, modes) in enumerate(_modes(study.rows, name)):
             point = str(study.value) if k == 0 else ""
-            table.add_row(*(Text(w) for w in (point, modes, _time(row), *_judged(study, row, name))))
+            table.add_row(*(Text(w) for w in (point, modes, _time(row), *_judged(study, row, name, under))))
     return table
 
 
@@ -139,25 +144,42 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
     return Text.assemble((clean(study.op, 38), "bold"), *lines)
 
 
-def _judges(study: Study) -> list[tuple[str, int]]:
+def _underflows(studies: Sequence[Study]) -> bool:
+    """Whether there is anything to show in a column of it."""
+    rows = (row for study in studies for row in study.rows)
+    return any(lost_below(by[EXACT]) for row in rows for by in row.errors.values())
+
+
+def _goldens(study: Study, under: bool, judged: bool) -> tuple[str, ...]:
+    """References whose figures have room: seeds and underflow take a column each. judged: of the rules, not of the bits."""
+    crowded = study.seeds > 1 and under
+    if judged:
+        return (ROUNDED,) if study.seeds > 1 or under else GOLDENS
+    return (EXACT,) if crowded else GOLDENS
+
+
+def _judges(study: Study, under: bool) -> list[tuple[str, int]]:
     """Columns of what a row is judged by: of acceptance rules, or of what was asked for and the spread of the seeds."""
-    figures = [(f">{n}", 5) for n in ("bits exact", "bits round", "over", "NaN")]
+    bits = [f"bits {_SHORT[g]}" for g in _goldens(study, under, False)]
+    figures = [(f">{n}", 5) for n in (*bits, "over", *(["under"] if under else []), "NaN")]
     spread = [(">bits spread", 6)] if study.seeds > 1 else []
     if study.need:
         return [*figures, *spread, (">need", 8)]
-    return [*figures, *spread, *((f">(a)/(b) {n}", 7) for n in ("exact", "rounded")[bool(spread) :])]
+    rules = [g.removesuffix("_inputs") for g in _goldens(study, under, True)]
+    return [*figures, *spread, *((f">(a)/(b) {n}", 7) for n in rules)]
 
 
 def _summary(study: Study, name: str, named: bool) -> Table:
     title = f"{clean(name)}\nmode" if named else "mode"
+    under = _underflows([study])
     naming = ((title, 15), ("in", 5), ("as", 4))
-    table = folding(*naming, (">us", 7), (">speed -up", 5), *_judges(study))
+    table = folding(*naming, (">us", 7), (">speed -up", 5), *_judges(study, under))
     for row in study.rows:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
             mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
             cells = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
-            table.add_row(*(Text(w) for w in (*cells, *_judged(study, row, name))))
+            table.add_row(*(Text(w) for w in (*cells, *_judged(study, row, name, under))))
     return table
 
 
@@ -177,15 +199,15 @@ def _types(row: ModeRow, name: str) -> str:
     return "\n+".join([" ".join(f"{kind:4}" for kind in kinds), *others])
 
 
-def _judged(study: Study, row: ModeRow, name: str) -> list[str]:
+def _judged(study: Study, row: ModeRow, name: str, under: bool) -> list[str]:
     errors = row.errors[name]
-    bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
-    lost = [
-        (str(n) if n < 100_000 else f"{n:.0e}") for n in (errors[EXACT].overflow, errors[EXACT].nan_mismatch)
-    ]
+    bits = [figure(errors[golden].effective_bits) for golden in _goldens(study, under, False)]
+    exact = errors[EXACT]
+    counts = (exact.overflow, *((lost_below(exact),) if under else ()), exact.nan_mismatch)
+    lost = [(str(n) if n < 100_000 else f"{n:.0e}") for n in counts]
     every = row.seed_bits.get(name, ())
     spread = [f"{max(every) - min(every):.1g}" if every else "-"] if study.seeds > 1 else []
-    goldens = GOLDENS[bool(spread) :]
+    goldens = _goldens(study, under, True)
     judged = [kept_text(row, name)] if study.need else [_verdicts(row, name, g) for g in goldens]
     return [*bits, *lost, *spread, *judged]
 

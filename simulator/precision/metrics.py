@@ -59,7 +59,7 @@ class ErrorReport:
     max_abs: float
     mean_abs: float
     max_rel: float  # MARE: max of abs(a - g) / (abs(g) + 1e-7)
-    mean_rel: float  # MERE
+    mean_rel: float  # MERE: mean of the same
     rmse: float
     max_ulp: float  # abs(a - g) / ulp(g)
     p999_ulp: float  # the smallest error that at least 99.9 % of the elements do not exceed

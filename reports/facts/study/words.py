@@ -25,11 +25,15 @@ REFERENCES = (
 RULES = (
     "Acceptance rules have thresholds for each type, and each row is judged by those of its own: they tell whether a kernel "
     "is right, for which the rounded inputs are meant, and not which mode is enough (--need, --rtol, --atol, --rule judge "
-    "all rows alike). MERE, MARE: mean and largest |error| / |result|. (a) single-benchmark: MERE < T, MARE < 10 T, T = {}. "
+    "all rows alike). MERE, MARE: mean and largest |error| / (|result| + 1e-7). (a) single-benchmark: MERE < T, MARE < 10 T, T = {}. "
     "(b) mixed-tolerance: {:g} % of the elements within atol + rtol |result|, rtol/atol = {}."
 )
 MOST_TIMES = 1000  # from which on an error is only told to be larger
-NEED = "need: against the exact inputs, with the same thresholds for every row; no 3x is an error three times too large."
+NEED = (
+    "need: against the exact inputs, with the same thresholds for every row; no 3x is an error three times too large. "
+    "MERE, MARE: mean and largest |error| / (|result| + 1e-7)."
+)
+UNDER = "under: became zero, or subnormal in the output's type, though the exact result is not zero."
 
 
 def rules_text() -> str:

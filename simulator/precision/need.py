@@ -82,7 +82,8 @@ class Need:
             limit = f"|error| at most {within[1]:g} + {within[0]:g} |result| in every element"
             return f"torch ({fmt}): {limit}" if self.rule else limit
         if self.rule == "single-benchmark":
-            return f"{self.rule} ({fmt}): MERE below {SINGLE[fmt]:.3g}, MARE below {10 * SINGLE[fmt]:.3g}, of |error| / (|result| + 1e-7)"
+            below = f"MERE below {SINGLE[fmt]:.3g}, MARE below {10 * SINGLE[fmt]:.3g}"
+            return f"{self.rule} ({fmt}): {below}, of |error| / (|result| + 1e-7)"
         rtol, atol, most = MIXED[fmt]
         return (
             f"{self.rule} ({fmt}): |error| at most {atol:.3g} + {rtol:.3g} |result| in {100 * MIXED_SHARE:g} % of the "

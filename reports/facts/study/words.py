@@ -25,7 +25,8 @@ REFERENCES = (
 RULES = (
     "Acceptance rules have thresholds for each type, and each row is judged by those of its own: they tell whether a kernel "
     "is right, for which the rounded inputs are meant, and not which mode is enough (--need, --rtol, --atol, --rule judge "
-    "all rows alike). MERE, MARE: mean and largest |error| / (|result| + 1e-7). (a) single-benchmark: MERE < T, MARE < 10 T, T = {}. "
+    "all rows alike). MERE, MARE: mean and largest |error| / (|result| + 1e-7). "
+    "(a) single-benchmark: MERE < T, MARE < 10 T, T = {}. "
     "(b) mixed-tolerance: {:g} % of the elements within atol + rtol |result|, rtol/atol = {}."
 )
 MOST_TIMES = 1000  # from which on an error is only told to be larger

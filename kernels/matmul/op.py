@@ -216,6 +216,7 @@ OPERATOR = Operator(
     uses_cube=True,
     modes=5,
     accumulates="k",
+    cancels=True,
     order_knobs=("split_k", "accumulate"),
 )
 

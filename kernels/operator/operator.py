@@ -92,7 +92,8 @@ class Operator:
     of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0. empty: whether sizes may be 0,
     and `check` judges.
     accumulates: the size that is the length of the longest sum. scaled: the input that a study of
-    ranges scales, by default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so
+    ranges scales, by default `main`. cancels: its sums do in the
+    distribution cancel. cut: slices of the inputs, by name, that give a block of the output of at most so
     many rows and columns (None: what a study affords); empty where that is all of it.
     on_cube: for operators that use the Cube with one of their tilings only. whole: why a study has no block of the output to
     compute instead of all. beyond: what is taken on purpose and stands in no document. finite_on: architectures for which
@@ -135,6 +136,7 @@ class Operator:
     modes: int = 4
     empty: bool = False
     scaled: str | None = None
+    cancels: bool = False
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
     # Of tensors and a product; on that device.
     explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = None

@@ -76,7 +76,13 @@ class Bench:
         faster = tuple(_with_speedup(r, base) for r in rows)
         about = (self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
         shared = self.tilings.shared
-        notes = (*self.notes, *self._beside(), *different_tilings(rows, shared), *data.remarks())
+        notes = (
+            *self.notes,
+            *self._beside(),
+            *self._cancels(data),
+            *different_tilings(rows, shared),
+            *data.remarks(),
+        )
         exact = ({n: by[EXACT] for n, by in r.errors.items()} for r in rows)
         notes += tuple(on_study(exact))
         return Study(*about, notes=notes, numerics=self.numerics, tiling=shared, need=self.need)
@@ -86,6 +92,15 @@ class Bench:
         on = self.op.used_cube(self.asked)
         names = [n for n in self.op.outputs if n not in on.outputs] if on else []
         return [f"{listed(names)} never passes the Cube: {self.op.computes} in every mode"] if names else []
+
+    def _cancels(self, data: Data) -> list[str]:
+        """Which distribution is not what its name says."""
+        if self.op.cancels or data.origin.get("distribution") != "cancel":
+            return []
+        return [
+            f"the distribution cancel makes neighbours in an input nearly cancel; the sums of {self.op.name} are of other "
+            "elements and do not: they are no harder here than with normal"
+        ]
 
     def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> ModeRow:
         """One row; modes that resolve to the same computation share it."""

@@ -12,11 +12,12 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.precision.rounding import decode, encode, round_to
+from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.operator import Case, Operator
-from ..operator.tensors import Arrays, Options, Sizes, element_type
+from ..operator.tensors import Arrays, Options, element_type
 from ..running.problem import SMALLER, problem_of_inputs, require_memory
 
 FLOATS = (np.float32, np.float64)
@@ -135,10 +136,27 @@ def decoded(stored: Arrays) -> Arrays:
     return {n: x if x.dtype in FLOATS else decode(x) for n, x in stored.items()}
 
 
-def with_size(op: Operator, case: Case, name: str, value: int) -> Case:
+def with_size(op: Operator, case: Case, name: str, value: int | tuple[int, ...]) -> Case:
     """A case with one size changed."""
-    sizes: Sizes = {**case.sizes, name: value}
-    return replace(case, name=f"{case.name} {name}={value}", sizes=sizes)
+    sizes = op.case({**case.sizes, name: value}).sizes
+    return replace(case, name=f"{case.name} {name}={point_text(value)}", sizes=sizes)
+
+
+def point_text(value: Any) -> str:
+    """64, or 8x3x5 for dimensions."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def check_size(op: Operator, case: Case, name: str, product: Product) -> None:
+    """Raises `UsageError` where the other sizes of a case depend on the one that a sweep changes."""
+    try:
+        tensors = op.describe(case.sizes, _widest(op))
+        op.check(tensors, op.read_options(case.options), product)
+    except UsageError as error:
+        raise UsageError(
+            f"{op.name}: {name} cannot be swept alone to {point_text(case.sizes[name])}: {error}; other sizes or options "
+            "depend on it, so run one study with --case or --size for each point"
+        ) from None
 
 
 def _widest(op: Operator) -> str:

@@ -22,12 +22,12 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
 from ...simulator.precision.need import Need
 from ...simulator.products import Product, load_product
-from ..operator.messages import near
+from ..operator.messages import listed, near
 from ..operator.operator import Case, Operator
 from ..operator.registry import get_operator
 from ..operator.tensors import Arrays, Options, Sizes
 from .bench import Bench
-from .data import Data, drawn, given, with_size
+from .data import Data, check_size, drawn, given, point_text, with_size
 from .results import ModeRow, Study
 from .rows import idle_modes, read_need, rows_wanted
 from .tilings import TilingOf
@@ -126,28 +126,45 @@ def precision_sweep(
         base = given(op, inputs, options or {}, edge)
         return [bench.study(base.scaled(op, _power(e)), plan, None, f"2^{e}") for e in points]
     problem = op.case(case)
+    if parameter in op.sizes:
+        for value in points:
+            check_size(op, with_size(op, problem, parameter, value), parameter, bench.product)
 
     def at(value: Any, seed: int) -> Study:
         data, label = _point(op, problem, parameter, value, seed, distribution, edge)
         return bench.study(with_options(data, options), plan, problem.name, label)
 
-    return [over_seeds(at(value, s) for s in range(seed, seed + seeds)) for value in points]
+    return _noted([over_seeds(at(value, s) for s in range(seed, seed + seeds)) for value in points])
+
+
+def _noted(studies: list[Study]) -> list[Study]:
+    """The first study tells the notes of all, those that it has not itself with their point."""
+    first, *others = studies
+    more = [f"at {s.value}: {n}" for s in others for n in s.notes if n not in first.notes]
+    return [replace(first, notes=(*first.notes, *more)), *others]
 
 
 def _read_points(
     op: Operator, parameter: str, values: Iterable[Any] | None, inputs: Mapping[str, Any] | None, case: Any
 ) -> Sequence[Any]:
     """The values of a sweep that can be made."""
-    known = (*SWEEPS, *(n for n in op.sizes if n not in SWEEPS))
-    if parameter not in known:
-        raise UsageError(f"unknown sweep {parameter!r}{near(parameter, known)}")
+    if parameter not in (*SWEEPS, *op.sizes):
+        raise UsageError(f"unknown sweep {parameter!r}{near(parameter, _swept(op))}")
     _check_sweep(op, parameter, inputs, case)
-    points = list(values or _points(parameter))
+    given = values or _points(parameter)
+    points = list(dict.fromkeys(tuple(x) if isinstance(x, list) else x for x in given))
     if not points:
         raise UsageError(f"a sweep over {parameter} needs its values: {parameter}=64,128")
     if len(points) > MOST_POINTS:
         raise UsageError(f"a sweep has at most {MOST_POINTS} points, got {len(points)}")
     return points
+
+
+def _swept(op: Operator) -> list[str]:
+    """What can be swept alone: shapes of one tensor seldom can, as those of others follow."""
+    sums = ["k"] if op.accumulates else []
+    numbers = [n for n, x in next(iter(op.cases.values())).sizes.items() if isinstance(x, int)]
+    return list(dict.fromkeys([*sums, "scale", "distribution", *numbers]))
 
 
 def _check_seeds(op: Operator, seeds: int, inputs: Any, reference: Any = None) -> None:
@@ -178,7 +195,9 @@ def _over_seeds(rows: Sequence[ModeRow]) -> ModeRow:
 
 def _check_sweep(op: Operator, parameter: str, inputs: Mapping[str, Any] | None, case: Any) -> None:
     if parameter == "k" and op.accumulates is None:
-        raise UsageError(f"{op.name} sums nothing: there is no k to sweep; sweep scale or distribution")
+        raise UsageError(
+            f"{op.name} has no single k, the length of a sum, to sweep; sweep {listed(_swept(op))}"
+        )
     if inputs is not None and case is not None:
         raise UsageError(f"{op.name}: give a case or inputs, not both")
     if inputs is not None and parameter != "scale":
@@ -208,7 +227,10 @@ def _point(
         return drawn(op, case, seed, distribution, edge).scaled(op, _power(value)), f"2^{value}"
     size = op.accumulates if parameter == "k" else parameter
     assert size is not None
-    return drawn(op, with_size(op, case, size, value), seed, distribution, edge), value
+    sized = with_size(op, case, size, value)
+    return drawn(op, sized, seed, distribution, edge), point_text(value) if isinstance(
+        value, tuple
+    ) else value
 
 
 def _bench(

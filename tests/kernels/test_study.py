@@ -312,7 +312,14 @@ def test_wrong_arguments(arguments, text):
     ("op", "arguments", "text"),
     [
         ("matmul", {"parameter": "K"}, "unknown sweep 'K'"),
-        ("bce_with_logits_backward", {"parameter": "k"}, "bce_with_logits_backward sums nothing"),
+        ("bce_with_logits_backward", {"parameter": "k"}, "bce_with_logits_backward has no single k"),
+        ("convolution", {"parameter": "k"}, "convolution has no single k"),
+        (
+            "convolution_backward",
+            {"parameter": "input", "values": [(1, 16, 8, 8)]},
+            "cannot be swept alone to 1x16x8x8",
+        ),
+        ("convolution_backward", {"parameter": "weigth", "values": [1]}, "known are scale and distribution"),
         ("matmul", {"parameter": "scale", "values": [2000]}, "exponents of two from -126 to 127, got 2000"),
         ("matmul", {"parameter": "scale", "values": ["a"]}, "exponents of two from -126 to 127, got 'a'"),
         ("matmul", {"parameter": "scale", "values": [127]}, "does not fit float32; sweep smaller exponents"),
@@ -431,3 +438,14 @@ def test_a_reference_device_adds_the_dual_benchmark_rule():
         precision_study("matmul", **ask, reference={"out": good[:2, :2]})
     with pytest.raises(sim.UsageError, match="matmul has no output 'c' to compare with"):
         precision_study("matmul", **ask, reference={"c": good})
+
+
+def test_cancel_is_a_note_where_sums_do_not_cancel():
+    ask = {"values": ["normal", "cancel"], "modes": "KEEP_DTYPE", "dtypes": "float16", "time": False}
+    notes = precision_sweep("convolution", "distribution", "tiny", **ask)[0].notes
+    assert any(n.startswith("at cancel: the distribution cancel") for n in notes)
+    assert precision_sweep("matmul", "distribution", SIZES, **ask)[0].notes == ()
+
+
+def test_a_point_given_twice_is_computed_once():
+    assert len(precision_sweep("matmul", "k", SIZES, values=[32, 32], dtypes="float16", time=False)) == 1

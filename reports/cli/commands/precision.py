@@ -146,6 +146,8 @@ def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
         raise click.UsageError("--reference is for one study, --sweep makes many; give one of them", ctx)
     if asked.export and asked.as_json:
         raise click.UsageError("--export and --json both print data; give one of them", ctx)
+    if asked.no_time and asked.tiling == BEST:
+        raise click.UsageError("--tiling best is the fastest, --no-time has no times; leave one out", ctx)
     if asked.seeds > 1 and asked.input_file:
         raise click.UsageError("--seeds is for random inputs, --input gives them; leave one out", ctx)
 
@@ -236,7 +238,15 @@ def _read_sweep(text: str) -> tuple[str, list[Any] | None]:
     parts = [x.strip() for x in values.split(",")]
     if not all(parts):
         raise click.BadParameter(f"{text!r} lacks a value; write --sweep {name}=1024,8192")
-    return name.strip(), [int(x) if x.lstrip("-").isdecimal() else x for x in parts]
+    return name.strip(), [_point(x) for x in parts]
+
+
+def _point(text: str) -> int | str | tuple[int, ...]:
+    """64, 8x3x5, or a name."""
+    dims = text.split("x")
+    if len(dims) > 1 and all(x.isascii() and x.isdigit() and len(x) < 19 for x in dims):
+        return tuple(map(int, dims))
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def _export(form: str, studies: Sequence[Study]) -> None:

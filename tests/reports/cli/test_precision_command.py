@@ -246,6 +246,7 @@ def test_tables_have_the_rows_of_the_study(ascendtile):
         (("--need", "bits=12", "--rule", "torch"), "--need and --rule each say what is needed"),
         (("--rule", "torch:fp8"), "no thresholds for 'fp8'"),
         (("--need", "bits=12", "--no-time"), "is told by its time"),
+        (("--tiling", "best", "--no-time"), "--tiling best is the fastest, --no-time has no times"),
         (("--tiling", "worst"), "'worst' is not NAME=VALUE"),
         (("--sweep", "k="), "lacks a value; write --sweep k=1024,8192"),
         (("--sweep", "k=1,x"), "size 'k'"),

@@ -31,6 +31,11 @@ def hf32_round(device: Device) -> str:
     return device.hf32_round if chosen is None else _REGISTER[chosen]
 
 
+def switch_name(rounding: str) -> str:
+    """The choice of `hf32_round` that sets a rounding of the Cube's rules: RNE for RINT."""
+    return next(n for n, x in _REGISTER.items() if x == rounding)
+
+
 def block_round(device: Device) -> str:
     """Rounding of the accumulator as the Cube's rules name it."""
     return _REGISTER[choice(device, "cube_block_round")]
@@ -47,7 +52,9 @@ def _description(device: Device, name: str) -> str:
     if name in device.numerics:
         return f"{value} (chosen)"
     if name == "hf32_round":
-        return f"{device.hf32_round} in tl.dot; ROUND in matmul (documented: its kernel sets mode 1)"
+        return (
+            f"{switch_name(device.hf32_round)} in tl.dot; RNA in matmul (documented: its kernel sets mode 1)"
+        )
     if name in OF_PRODUCT:
         figure = device.product.figure(f"numerics.{name}")
         return f"{value} (chosen)" if figure.overridden else _graded(value, figure.assumed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
 from ...simulator.errors import UsageError
-from ...simulator.numerics import numerics, stated
+from ...simulator.numerics import numerics, stated, switch_name
 from ...simulator.precision.acceptance import Verdict, verdicts
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.precision.formats import get_format
@@ -85,13 +85,26 @@ class Bench:
         )
         exact = ({n: by[EXACT] for n, by in r.errors.items()} for r in rows)
         notes += tuple(on_study(exact))
-        return Study(*about, notes=notes, numerics=self.numerics, tiling=shared, need=self.need)
+        return Study(*about, notes=notes, numerics=self._numerics(rows, data), tiling=shared, need=self.need)
 
     def _beside(self) -> list[str]:
         """Which outputs the column of what is multiplied says nothing about."""
         on = self.op.used_cube(self.asked)
         names = [n for n in self.op.outputs if n not in on.outputs] if on else []
         return [f"{listed(names)} never passes the Cube: {self.op.computes} in every mode"] if names else []
+
+    def _numerics(self, rows: Sequence[ModeRow], data: Data) -> dict[str, str]:
+        """The choices, of HF32 the rounding that the operator's kernel sets."""
+        if "hf32_round" in current_device().numerics:
+            return self.numerics
+        hf32 = (
+            self._resolution(data, r.cube_math_type, r.dtype)[1] for r in rows if r.compute_dtype == "hf32"
+        )
+        found = next((r for r in hf32 if r is not None), None)
+        if found is None:
+            return self.numerics
+        told = f"{switch_name(found.hf32_round)} (documented: set by the kernel of {self.op.name})"
+        return {**self.numerics, "hf32_round": told}
 
     def _cancels(self, data: Data) -> list[str]:
         """Which distribution is not what its name says."""

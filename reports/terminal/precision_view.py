@@ -219,6 +219,11 @@ def _verdicts(row: ModeRow, name: str, golden: str) -> str:
     return "/".join(found.get(rule, "-") for rule in RULES)
 
 
+def _short(x: float) -> str:
+    """Two digits, one beside a minus: a cell has seven places."""
+    return f"{x:.0e}" if x < 0 else f"{x:.1e}"
+
+
 # Heading, what it shows of an error report.
 FIGURES: tuple[tuple[str, Callable[[ErrorReport], str]], ...] = (
     ("max abs", lambda e: f"{e.max_abs:.1e}"),
@@ -226,7 +231,7 @@ FIGURES: tuple[tuple[str, Callable[[ErrorReport], str]], ...] = (
     ("MERE", lambda e: f"{e.mean_rel:.1e}"),
     ("RMSE", lambda e: f"{e.rmse:.1e}"),
     ("balance", lambda e: f"{e.error_balance:.0e}"),
-    ("1 - cos", lambda e: f"{1 - e.cosine:.1e}"),
+    ("1 - cos", lambda e: _short(1 - e.cosine)),
     ("max ulp", lambda e: f"{e.max_ulp:.2g}"),
     ("99.9 %", lambda e: f"{e.p999_ulp:.2g}"),
 )

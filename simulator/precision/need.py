@@ -99,14 +99,22 @@ class Need:
         if self.bits is not None:
             bits = report.effective_bits
             factor = 2.0 ** min(1000.0, self.bits - bits) if bits > -math.inf else math.inf
-            return Kept(bits >= self.bits, factor, f"{bits:.3g} bits")
+            return Kept(bits >= self.bits, factor, f"{_apart(bits, self.bits)} bits")
         if self.tolerance is not None:
             factor = times_tolerance(actual, golden, *self.tolerance)
-            return Kept(factor <= 1, factor, f"the largest error is {factor:.3g} times what is allowed")
+            return Kept(
+                factor <= 1, factor, f"the largest error is {_apart(factor, 1)} times what is allowed"
+            )
         found = next(v for v in verdicts(actual, golden, self.fmt or "fp32") if v.rule == self.rule)
         ratios = [x / found.thresholds[n] for n, x in found.measured.items()]
         words = ", ".join(f"{n.replace('_', ' ')} {x:.3g}" for n, x in found.measured.items())
         return Kept(found.passed is True, max(ratios), words)
+
+
+def _apart(x: float, limit: float) -> str:
+    """Three digits, or as many as tell it from the limit that it does not keep, or keeps."""
+    texts = (f"{x:.{digits}g}" for digits in range(3, 18))
+    return next((t for t in texts if x == limit or float(t) != limit), repr(x))
 
 
 def _number(name: str, x: Any) -> float:

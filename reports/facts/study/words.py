@@ -32,6 +32,7 @@ RULES = (
 MOST_TIMES = 1000  # from which on an error is only told to be larger
 NEED = (
     "need: against the exact inputs, with the same thresholds for every row; no 3x is an error three times too large. "
+    "With several seeds it is that of the worst one, the bits are of the first. "
     "MERE, MARE: mean and largest |error| / (|result| + 1e-7)."
 )
 UNDER = "under: became zero, or subnormal in the output's type, though the exact result is not zero."
@@ -55,6 +56,8 @@ def kept_text(row: ModeRow, name: str) -> str:
         return "-" if kept is None else "yes" if kept.passed else "no"
     if kept.factor >= MOST_TIMES:
         return f"no >{MOST_TIMES - 1}x"
+    if kept.factor < 1.05:
+        return f"no {max(1.01, kept.factor):.2f}x"
     return f"no {kept.factor:.2g}x" if kept.factor < 100 else f"no {kept.factor:.0f}x"
 
 

@@ -147,6 +147,13 @@ def point_text(value: Any) -> str:
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
+def case_text(case: str | None, shapes: Mapping[str, tuple[int, ...]], options: Options | None) -> str:
+    """A case, or the shapes of given inputs, with the options that the user set."""
+    inputs = (f"{n} {point_text(tuple(x)) or 'scalar'}" for n, x in shapes.items())
+    told = (f"{n}={point_text(tuple(x) if isinstance(x, list) else x)}" for n, x in (options or {}).items())
+    return " ".join([case or ", ".join(inputs), *told])
+
+
 def check_size(op: Operator, case: Case, name: str, product: Product) -> None:
     """Raises `UsageError` where the other sizes of a case depend on the one that a sweep changes."""
     try:

@@ -27,7 +27,7 @@ from ..operator.operator import Case, Operator
 from ..operator.registry import get_operator
 from ..operator.tensors import Arrays, Options, Sizes
 from .bench import Bench
-from .data import Data, check_size, drawn, given, point_text, with_size
+from .data import Data, case_text, check_size, drawn, given, point_text, with_size
 from .results import ModeRow, Study
 from .rows import idle_modes, read_need, rows_wanted
 from .tilings import TilingOf
@@ -81,13 +81,14 @@ def precision_study(
     bench, plan = _bench(op, product, modes, dtypes, tiling, time, need)
     bench.reference = read_reference(op, reference)
     if inputs is not None:
-        return bench.study(given(op, inputs, options or {}, sample_edge(sample)), plan, None)
+        data = given(op, inputs, options or {}, sample_edge(sample))
+        return bench.study(data, plan, case_text(None, data.shapes, options))
     problem = op.case(chosen)
     return over_seeds(
         bench.study(
             with_options(drawn(op, problem, s, distribution, sample_edge(sample)), options),
             plan,
-            problem.name,
+            case_text(problem.name, {}, options),
         )
         for s in range(seed, seed + seeds)
     )
@@ -124,7 +125,8 @@ def precision_sweep(
     edge = sample_edge(SWEEP_EDGE if sample is None and op.cut else sample)
     if inputs is not None:
         base = given(op, inputs, options or {}, edge)
-        return [bench.study(base.scaled(op, _power(e)), plan, None, f"2^{e}") for e in points]
+        label = case_text(None, base.shapes, options)
+        return [bench.study(base.scaled(op, _power(e)), plan, label, f"2^{e}") for e in points]
     problem = op.case(case)
     if parameter in op.sizes:
         for value in points:
@@ -132,7 +134,7 @@ def precision_sweep(
 
     def at(value: Any, seed: int) -> Study:
         data, label = _point(op, problem, parameter, value, seed, distribution, edge)
-        return bench.study(with_options(data, options), plan, problem.name, label)
+        return bench.study(with_options(data, options), plan, case_text(problem.name, {}, options), label)
 
     return _noted([over_seeds(at(value, s) for s in range(seed, seed + seeds)) for value in points])
 

@@ -57,7 +57,7 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
     sections.append(Section("choices", "Refusals, notes, choices", notes))
     sample = f"; sample: {texts.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
-        title=", ".join(texts.clean(x, 80) for x in (f"{study.first.op}: precision", study.case) if x),
+        title=", ".join(texts.clean(x, 200) for x in (f"{study.first.op}: precision", study.case) if x),
         subtitle=f"{texts.clean(study.first.product, 60)}; data: {_data(study)}{sample}",
         summary=[*([_sentence(study.answer)] if study.answer else []), *_sentences(study)],
         facts=_facts(study),

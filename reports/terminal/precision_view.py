@@ -139,7 +139,7 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
     if sweep == "distribution":
         data["distribution"] = "every distribution"
     drawn = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
-    lines = [f"  {clean(study.case or 'given inputs', 40)}  {clean(study.product, 30)}\ndata    {drawn}"]
+    lines = [f"  {clean(study.case or 'given inputs', 400)}  {clean(study.product, 30)}\ndata    {drawn}"]
     lines += [f"\nsample  {clean(study.sample)}"] if study.sample else []
     return Text.assemble((clean(study.op, 38), "bold"), *lines)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +207,7 @@ def _study(op: Operator, asked: SimpleNamespace) -> bool:
     from ..inputs import read_inputs
 
     reference = read_inputs(asked.reference) if asked.reference else None
-    study = precision_study(op, **_arguments(op, asked), reference=reference)
+    study = _of_file(precision_study(op, **_arguments(op, asked), reference=reference), asked)
     if asked.export:
         _export(asked.export, [study])
     else:
@@ -222,12 +224,20 @@ def _sweep(op: Operator, asked: SimpleNamespace) -> bool:
     from ...terminal.precision_view import sweep_page
 
     parameter, values = _read_sweep(asked.sweep)
-    studies = precision_sweep(op, parameter, **_arguments(op, asked), values=values)
+    made = precision_sweep(op, parameter, **_arguments(op, asked), values=values)
+    studies = [_of_file(s, asked) for s in made]
     if asked.export:
         _export(asked.export, studies)
     else:
         present(asked.as_json, sweep_json, sweep_page, parameter, studies)
     return studies[0].need is None or Answer(studies).cheapest is not None
+
+
+def _of_file(study: Study, asked: SimpleNamespace) -> Study:
+    """The study of given inputs with the name of their file in its case."""
+    if not asked.input_file:
+        return study
+    return replace(study, case=f"{Path(asked.input_file).name}: {study.case}")
 
 
 def _read_sweep(text: str) -> tuple[str, list[Any] | None]:

@@ -93,7 +93,7 @@ def test_inputs_from_a_file(ascendtile, tmp_path):
     path = tmp_path / "x.npz"
     np.savez(path, a=np.ones((8, 16)), b=np.ones((16, 4), np.float32))
     data = read(ascendtile("precision", "matmul", "--input", path, "--no-time", "--json"))
-    assert data["case"] is None
+    assert data["case"] == "x.npz: a 8x16, b 16x4"
     assert data["rows"][0]["errors"]["out"]["exact_inputs"]["effective_bits"] == "Infinity"
 
 

@@ -13,7 +13,7 @@ from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import texts
 from ..facts.charts import named, populated, power
-from ..facts.study.json_form import read_study
+from ..facts.study.json_form import StudySweep, read_study
 from ..facts.study.rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, beneath, new_figure, plain_figures, styled
 
@@ -39,9 +39,18 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
         beneath(bits, 1)
         first = study.first  # of a sweep the first point is drawn
         where = "" if study.parameter is None else f", {study.parameter} {first.value}"
-        bits.set_title(texts.clean(f"{first.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
+        title = texts.clean(f"{first.op}{f' {study.case}' if study.case else ''}", 80)
+        bits.set_title(f"{title}: {_of_outputs(study, name, 'precision_bars')}{texts.clean(where, 40)}")
         _times(time, rows)
     return figure
+
+
+def _of_outputs(study: StudySweep, name: str, function: str) -> str:
+    """An output, of several with its number and how to draw the others."""
+    shown, every = texts.clean(name, 40), study.outputs
+    if len(every) == 1 or name not in every:
+        return shown
+    return f"{shown}\n(output {every.index(name) + 1} of {len(every)}; others: {function}(study, output=...))"
 
 
 def _times(axes: Any, rows: list[ModeRow]) -> None:
@@ -81,7 +90,8 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
             axes.set(xlabel=texts.clean(study.parameter, 40), ylabel=title)
         below(figure, panels[0], 2 * len(found))
-        panels[0].set_title(texts.clean(f"{study.first.op}: {name}", 80))
+        told = _of_outputs(study, name, "precision_sweep")
+        panels[0].set_title(f"{texts.clean(study.first.op, 40)}: {told}")
     return figure
 
 

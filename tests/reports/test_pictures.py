@@ -184,3 +184,14 @@ def test_a_front_of_time_alone_says_so(exploration: Exploration) -> None:
     assert "is no aim of its own" in page_text(page_of(cube))
     assert "only time differs" not in pictures.pareto(exploration).axes[0].get_title(loc="left")
     assert "only time differs" not in page_text(page_of(exploration))
+
+
+def test_a_picture_of_one_output_of_several_says_how_to_draw_the_others() -> None:
+    study = precision_study("rms_norm_grad", "tiny", dtypes="float16", time=False)
+    titles = [
+        pictures.precision_bars(study, output=n).axes[0].get_title(loc="left") for n in (None, "dgamma")
+    ]
+    numbers = [
+        str(list(study.rows[0].errors).index(n) + 1) for n in (next(iter(study.rows[0].errors)), "dgamma")
+    ]
+    assert all(f"output {k} of 2; others: precision_bars" in t for k, t in zip(numbers, titles, strict=True))

@@ -83,8 +83,8 @@ def read_study(given: Study | Mapping[str, Any]) -> StudySweep:
 def _point(whole: Study, given: Any, where: str) -> Study:
     point = _of(given, where)
     rows, value = point.get("rows"), point.get("value")
-    if not isinstance(rows, list) or len(rows) > MOST_ROWS:
-        raise UsageError(f"is no precision study: {where} has no list of at most {MOST_ROWS} rows")
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_ROWS:
+        raise UsageError(f"is no precision study: {where} has no list of 1 to {MOST_ROWS} rows")
     known: dict[str, Any] = {}
     return replace(
         whole,
@@ -120,6 +120,9 @@ def _check(row: ModeRow, where: str) -> None:
             get_format(kind)
         except UsageError as error:
             raise UsageError(f"{where}.dtype: {error}") from None
+    for n, x in (("time_us", row.time_us), ("speedup", row.speedup)):
+        if x is not None and not x > 0:
+            raise UsageError(f"{where}.{n} is {x:g}, must be above 0")
     for name, by in row.errors.items():
         judged = row.verdicts.get(name, {})
         missing = [g for g in GOLDENS if g not in by or g not in judged]

@@ -255,3 +255,14 @@ def test_tables_have_the_rows_of_the_study(ascendtile):
 )
 def test_wrong_questions(refused, arguments, text):
     assert text in refused(*NEED, *arguments)
+
+
+def test_a_record_with_a_time_below_0_or_without_rows_is_refused(ascendtile, refused, tmp_path):
+    data = read(ascendtile(*TINY, "--dtypes", "float16", "--modes", "KEEP_DTYPE", "--json"))
+    path = tmp_path / "study.json"
+    for rows, text in (
+        ([data["rows"][0] | {"time_us": -5}], "time_us is -5, must be above 0"),
+        ([], "1 to 2000 rows"),
+    ):
+        path.write_text(json.dumps(data | {"rows": rows}))
+        assert text in refused("report", path)

@@ -352,6 +352,11 @@ class Run(ShownRecord):
         object.__setattr__(self, "_written", tensors)
         return self
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Names of the tensors that the launch wrote; none of a run that was loaded or only timed."""
+        return tuple((getattr(self, "_written", None) or Written()).kept)
+
     def compare_with(self, **right: Any) -> Run:
         """Put errors against references of your own into `errors`; gives the run.
 

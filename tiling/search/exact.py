@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..evaluate import Evaluation
-from ..results.exploration import Found, cost
+from ..results.exploration import Found, best_words, cost
 from ..space.space import Point, Space
 from .bounding import Bounded, Bounding
 from .budget import Budget
@@ -25,7 +25,6 @@ EVERY_POINT = (
 )
 Evaluate = Callable[[list[Point]], Iterator[Evaluation]]
 Report = Callable[[int, int, float], None]
-UNITS = {"time": " us", "error": "", "ub": " bytes"}
 
 
 @dataclass
@@ -176,7 +175,7 @@ def _conclude(
     stopped = stopped or unbounded > 0
     lacking = sum(out.misfits.values())
     legal = count - lacking
-    rest, shown = count - out.looked, f"best {best:,.6g}{UNITS[objective]}"
+    rest, shown = count - out.looked, best_words(out.found, objective) if out.found else ""
     if stopped or out.interrupted:
         why = "interrupted" if out.interrupted else "the budget ended"
         left = f"{rest + unbounded:,} of {legal + unbounded:,} legal points not looked at"

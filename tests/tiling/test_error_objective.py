@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -65,6 +65,7 @@ def test_an_exploration_by_error_shows_errors_and_judges_knobs_by_them():
     assert judged((1.0, 0.0), (1.0, 0.0)).sensitivity() == {"B": 0.0}
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 1e3)))
 def test_tied_errors_keep_their_order_and_move_by_at_most_one_percent(errors):
     values = np.array(errors)
@@ -82,7 +83,18 @@ def test_no_point_above_a_limit_has_a_result_and_the_fastest_below_it_wins():
     assert len(found.found) == 2
     assert all(x.evaluation.error < limit for x in found.found)
     assert found.best.time_us == min(x.time_us for x in found.found)
-    assert sum(found.failed.values()) == 2
+    assert not found.failed
+    ((why, count),) = found.refused.items()
+    nearest = min(x.evaluation.error for x in every if x.evaluation.error >= limit)
+    assert (count, found.legal) == (2, 2)
+    assert why == f"do not keep error<{limit:.10g}; the nearest has {nearest:,.6g}"
+
+
+def test_where_no_point_keeps_a_limit_the_nearest_figure_is_told():
+    with pytest.raises(
+        UsageError, match=r"all 4 points that were tried do not keep ub<2 bytes; the nearest has \d+"
+    ):
+        explored(constraint="ub<2")
 
 
 def test_a_reference_of_the_device_is_what_errors_are_against():

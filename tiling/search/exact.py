@@ -35,7 +35,8 @@ class Outcome:
     the best; known: points of a sampled sweep that a store had before it began; interrupted: whether it was stopped from
     outside. by_rule: rule -> points that were drawn and not tried. lacking: (in what it does not fit, bytes of that
     buffer) -> points that were placed and not timed, and the least and most bytes that they need. above: limit -> points
-    whose figure is not below it, and the nearest figure. failed: message -> points that were tried and could not be run; alike: messages without their numbers -> the first such one.
+    whose figure is not below it, and the nearest figure. failed: message -> points that were tried and could
+    not be run; alike: messages without their numbers -> the first such one.
     """
 
     found: list[Found] = field(default_factory=list)

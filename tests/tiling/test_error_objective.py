@@ -90,6 +90,16 @@ def test_no_point_above_a_limit_has_a_result_and_the_fastest_below_it_wins():
     assert why == f"do not keep error<{limit:.10g}; the nearest has {nearest:,.6g}"
 
 
+def test_of_tilings_whose_values_differ_the_one_nearer_to_float64_is_named_where_errors_are_known():
+    notes = {
+        kind: [x for x in explored(objective=kind).notes if "values differ" in x]
+        for kind in ("error", "time")
+    }
+    assert any("HALF=False is nearer to float64, with an error of" in x for x in notes["error"])
+    assert any('objective="error" says which is nearer' in x for x in notes["time"])
+    assert not any("wrong" in x for kind in notes.values() for x in kind)
+
+
 def test_where_no_point_keeps_a_limit_the_nearest_figure_is_told():
     with pytest.raises(
         UsageError, match=r"all 4 points that were tried do not keep ub<2 bytes; the nearest has \d+"

@@ -362,7 +362,8 @@ class Run(ShownRecord):
 
         Args:
             right: an array of the tensor's shape (float64, say) by the name of the parameter that the kernel writes:
-                `run.compare_with(out=expected)`. Compared is what the tensor holds now.
+                `run.compare_with(out=expected)`. Compared is what the tensor holds now. Lines in `error_lines` are those of
+                errors against float64, so of these tensors they are dropped.
 
         Raises `UsageError` for a name that the kernel does not write, another shape, a run that was loaded or only timed.
         """

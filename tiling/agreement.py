@@ -50,7 +50,17 @@ def _difference(problem: KernelProblem, first: Found, best: Values, other: Found
         return None
     amounts = ", ".join(f"{n} by up to {far:.3g}" for n, far in odd.items())
     two = f"the best tiling, {_named(first)}, leaves other values than {_named(other)}"
-    return f"values differ: {two}: {amounts}; one of them is wrong"
+    return f"values differ: {two}: {amounts}; {_nearer(problem, first, other)}"
+
+
+def _nearer(problem: KernelProblem, first: Found, other: Found) -> str:
+    """Which is right: tilings may differ in what they leave out, or in their precision alone."""
+    errors = [(x.evaluation.error, x) for x in (first, other) if x.evaluation.error is not None]
+    if len(errors) < 2 or errors[0][0] == errors[1][0]:
+        return 'one leaves work out, or rounds more: objective="error" says which is nearer to float64'
+    (least, near), (most, _) = sorted(errors, key=lambda pair: pair[0])
+    right = "float64" if problem.reference is None else "the reference"
+    return f"{_named(near)} is nearer to {right}, with an error of {least:.3g} against {most:.3g}"
 
 
 def _named(x: Found) -> str:

@@ -47,7 +47,8 @@ class Evaluation:
     """What came out of one point.
 
     time_us is None where the point was refused (`refused`: the rule) or failed (`failed`: the message). need_bytes,
-    have_bytes: where it does not fit, what its tiles take of the buffer that `refused` names. tiling: the knobs as
+    have_bytes: where it does not fit, what its tiles take of the buffer that `refused` names. over: its figure that is not
+    below a limit, which `refused` names. tiling: the knobs as
     really used. bound_us: the largest bound of the launches, `bound` its name; waits: what holds the pipe up that is busy
     most, as shares of the time (reasons of the engine's stalls), with its own "busy". errors: output ->
     mean absolute error over mean absolute value; None where values were not asked for.
@@ -65,6 +66,7 @@ class Evaluation:
     failed: str | None = None
     need_bytes: int | None = None
     have_bytes: int | None = None
+    over: float | None = None
 
     @property
     def error(self) -> float | None:
@@ -82,7 +84,10 @@ def within(e: Evaluation, limits: Limits) -> Evaluation:
     for name, most in limits:
         value = {"error": e.error, "time": e.time_us, "ub": e.ub_peak_bytes}[name]
         if e.time_us is not None and (value is None or not value < most):
-            return Evaluation(failed=f"{name} is not below {most:g}{UNITS[name]}", tiling=e.tiling)
+            told = value if value is not None and math.isfinite(value) else None
+            return Evaluation(
+                refused=f"do not keep {name}<{most:.10g}{UNITS[name]}", over=told, tiling=e.tiling
+            )
     return e
 
 
@@ -98,7 +103,7 @@ def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
 
 def oddity(e: Evaluation) -> str:
     """What no evaluation has: a figure below 0 or without an end, a knob that is no knob's value; "" where all is well."""
-    figures = picked(e, "time_us bound_us ub_peak_bytes need_bytes have_bytes") | e.waits
+    figures = picked(e, "time_us bound_us ub_peak_bytes need_bytes have_bytes over") | e.waits
     odd = [f"{n[:40]} is {x}" for n, x in figures.items() if x is not None and not 0 <= x < math.inf]
     odd += [f"the knob {n[:40]} is {str(x)[:40]}" for n, x in e.tiling.items() if not is_value(x)]
     return next(iter(odd), "a time of 0 us" if e.time_us == 0 else "")

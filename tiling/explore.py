@@ -140,6 +140,8 @@ def explore(
         raise Interrupted(out)
     if isinstance(task.problem, KernelProblem) and not found.found and len(found.tried) == 1:
         ((message, count),) = found.tried.items()
+        if found.above:
+            raise UsageError(f"{task.title}: all {count:,} points that were tried {message}")
         raise UsageError(f"{task.title} runs at none of the {count:,} points that were tried: {message}")
     return out
 

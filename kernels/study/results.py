@@ -47,6 +47,11 @@ class ModeRow:
     kept: Mapping[str, Kept] = field(default_factory=dict)
     seed_bits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """One line; the fields have all."""
+        bits = ", ".join(f"{n} {self.bits(n):.3g} bits" for n, by in self.errors.items() if EXACT in by)
+        return f"<ModeRow {self.name}: {bits or self.reason or f'status {self.status}'}>"
+
     def bits(self, output: str, golden: str = EXACT) -> float:
         """Effective bits of an output against one of the goldens."""
         return self.errors[output][golden].effective_bits

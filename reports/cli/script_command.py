@@ -100,6 +100,8 @@ def run_and_tell(asked: SimpleNamespace, show: Show) -> None:
     found, process = Collector(), os.getpid()
     try:
         outcome = _run(asked, found, made)
+        if outcome.status == 0 and os.getpid() == process:
+            _check_reference(made.get("reference"), found)
     except BaseException as e:
         if os.getpid() == process and (found.count or asked.as_json):  # what was found out until then
             show(asked, found, _failure(e))
@@ -109,6 +111,19 @@ def run_and_tell(asked: SimpleNamespace, show: Show) -> None:
     if os.getpid() == process:  # a process that the script forked leaves the report to the first one
         show(asked, found, outcome)
     sys.exit(outcome.status)
+
+
+def _check_reference(reference: Any, found: Collector) -> None:
+    """Refuse arrays that nothing was compared with: their names are most likely mistyped."""
+    named = () if reference is None or callable(reference) else reference
+    left = [n for n in named if n not in found.written]
+    if left:
+        from ...simulator.errors import UsageError
+
+        raise UsageError(
+            f"--float64-reference: no launch of this process wrote {', '.join(map(repr, left))}; "
+            f"written were {', '.join(sorted(found.written)) or 'none'}: name arrays like parameters that a kernel writes"
+        )
 
 
 def _failure(error: BaseException) -> ScriptOutcome:

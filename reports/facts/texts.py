@@ -132,3 +132,7 @@ class Bar:
         full, empty = ("#", ".") if options.ascii_only else ("\u2588", "\u2591")
         filled = round(self.share * self.width)
         yield Text.assemble((full * filled, self.style), (empty * (self.width - filled), "dim"))
+
+
+ERROR_OF_TILING = "error: mean |error| over mean |result|, of the output where that is largest"
+OBJECTIVES = {"time": "time", "error": "error", "ub": "UB peak"}

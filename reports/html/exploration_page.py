@@ -101,7 +101,7 @@ def _sections(e: Exploration, k: int, several: bool, data: dict[str, Any]) -> li
         ("heat", "Heat map", heat(e, f"explore{k}", axes), _heat_lead(e)),
         ("front", "Pareto front", front(e), " ".join(_front_lead(e))),
         ("knobs", "Which knobs matter", knobs(e), ""),
-        ("tilings", "Tilings", tilings(e, k), ""),
+        ("tilings", "Tilings", tilings(e, k), _error_lead(e)),
         ("space", "The space", render("space.html", e=e), ""),
     ]
     return [Section(prefix + i, head + t, body, lead) for i, t, body, lead in made if body.strip()]
@@ -128,6 +128,11 @@ def _front_lead(e: Exploration) -> list[str]:
         return out
     bound = " The height is the lower bound, which is no aim of its own." if other_axis(e) else ""
     return [*out, f"{ONLY_TIME}.{bound}"]
+
+
+def _error_lead(e: Exploration) -> str:
+    known = any(x.evaluation.error is not None for x in e.found)
+    return f"{texts.ERROR_OF_TILING[0].upper()}{texts.ERROR_OF_TILING[1:]}." if known else ""
 
 
 def heat_data(e: Exploration) -> dict[str, Any]:
@@ -188,7 +193,11 @@ def _tip(p: Found) -> str:
 def knobs(e: Exploration) -> Markup:
     """What the worst value of each costs at least."""
     found = [(texts.clean(n, 60), x) for n, x in e.sensitivity().items() if math.isfinite(x)]
-    return render("knobs.html", knobs=found, most=max(x for _, x in found)) if found else Markup("")
+    return (
+        render("knobs.html", knobs=found, most=max(x for _, x in found), what=texts.OBJECTIVES[e.objective])
+        if found
+        else Markup("")
+    )
 
 
 def tilings(e: Exploration, k: int) -> Markup:

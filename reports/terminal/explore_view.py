@@ -99,15 +99,18 @@ def _top(e: Exploration, top: int) -> list[RenderableType]:
     if not ranked:
         return []
     pipes = any(x.evaluation.pipe is not None for x in ranked)
-    why = (("busiest", 10), ("waits for", 25)) if pipes else ()
-    table = folding(("#", 2), (">us", 7), (">UB KiB", 6), *why, ("tiling", 0))
+    errors = any(x.evaluation.error is not None for x in ranked)
+    why = (("busiest", 10), ("waits for", 15 if errors else 25)) if pipes else ()
+    error = ((">error", 7),) if errors else ()
+    table = folding(("#", 2), (">us", 7), *error, (">UB KiB", 6), *why, ("tiling", 0))
     for k, x in enumerate(ranked):
         peak = f"{(x.evaluation.ub_peak_bytes or 0) / 1024:.4g}"
         because = (_busiest(x), _waits(x)) if pipes else ()
         differs = {n: v for n, v in x.point.items() if k == 0 or v != ranked[0].point.get(n)}
-        cells = (str(k + 1), texts.micros(x.time_us), peak, *because)
-        table.add_row(*map(Text, (*cells, tiling_text(differs) or "as 1")))
-    return [Text(f"\nbest {len(ranked)} (tiling: what differs from 1)", style="bold"), table]
+        figures = (texts.micros(x.time_us), *([_error(x)] if errors else []), peak)
+        table.add_row(*map(Text, (str(k + 1), *figures, *because, tiling_text(differs) or "as 1")))
+    head = Text(f"\nbest {len(ranked)} (tiling: what differs from 1)", style="bold")
+    return [head, *([Text(texts.ERROR_OF_TILING)] if errors else []), table]
 
 
 def _busiest(x: Found) -> str:
@@ -131,9 +134,14 @@ def _sensitivity(e: Exploration) -> list[RenderableType]:
         return [fact("knobs", f"not known: {others} are not in this file")]
     found = [f"{n} +{texts.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
     unknown = [n for n, values in e.axes.items() if len(values) > 1 and n not in e.sensitivity()]
-    alone = f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"
+    above = "" if e.objective == "time" else ", with a figure above 0"
+    alone = f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone{above}: not known"
     rest = [alone] if unknown else []
-    known = [f"time with the worst value over that with the best: {', '.join(found)}"] if found else []
+    known = (
+        [f"{texts.OBJECTIVES[e.objective]} with the worst value over that with the best: {', '.join(found)}"]
+        if found
+        else []
+    )
     return [fact("knobs", "; ".join([*known, *rest]))] if e.ranked and (known or rest) else []
 
 

@@ -223,7 +223,8 @@ def errors(run: Run) -> Block:
         return []
     against = facts.error_reference(run)
     figures = ((n, 9) for n in (">max abs", ">max rel", ">mean rel", ">rmse"))
-    table = make_table((f"error against {against}", 22), *figures, (">max ulp", 9), (">bits", 6))
+    head = f"error against {against}"
+    table = make_table((head, max(22, len(head))), *figures, (">max ulp", 9), (">bits", 6))
     for name, e in run.errors.items():
         sizes = (texts.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
         add_row(table, name, *sizes, texts.figure(e.max_ulp), texts.figure(e.effective_bits))

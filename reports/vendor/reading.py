@@ -7,6 +7,7 @@ import io
 import math
 import re
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ...simulator.errors import UsageError
@@ -49,6 +50,11 @@ def _measured(text: str) -> Measured:
     ratios = {RATIO.match(n).groups(): c for n, c in columns.items() if RATIO.match(n)}  # type: ignore[union-attr]
     times = {side: columns[f"{side}_time(us)"] for side in ("aic", "aiv") if f"{side}_time(us)" in columns}
     if not ratios or not times:
+        ragged = any(None in row or None in row.values() for row in islice(reader, MOST_ROWS))
+        if columns and (ragged or len(columns) < 2):
+            raise UsageError(
+                "is no table and no record of a run; a PipeUtilization.csv of `msprof op` is wanted"
+            )
         raise UsageError(
             "has no columns like aiv_time(us) and aiv_mte2_ratio; a PipeUtilization.csv of `msprof op` is wanted, of which "
             f"the columns here are {', '.join(list(columns)[:6]) or 'none'}"

@@ -87,6 +87,16 @@ class ErrorReport:
         """NaN and infinities are where the golden has them."""
         return self.nan_mismatch == 0 and self.inf_mismatch == 0
 
+    def __repr__(self) -> str:
+        """One line; `to_dict` has all."""
+        sizes = f"max abs {self.max_abs:.3g}, max rel {self.max_rel:.3g}, rmse {self.rmse:.3g}, max ulp {self.max_ulp:.3g}"
+        odd = (
+            ""
+            if self.agrees
+            else f", {self.nan_mismatch} NaN and {self.inf_mismatch} infinities on one side only"
+        )
+        return f"<ErrorReport {self.fmt} {self.shape}: {sizes}, {self.effective_bits:.3g} bits{odd}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; what is not finite becomes the string "NaN", "Infinity" or "-Infinity"."""
         return {key: json_value(value) for key, value in asdict(self).items() if key != "places" or value}

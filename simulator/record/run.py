@@ -352,12 +352,18 @@ class Run(ShownRecord):
         object.__setattr__(self, "_written", tensors)
         return self
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Names of the tensors that the launch wrote; none of a run that was loaded or only timed."""
+        return tuple((getattr(self, "_written", None) or Written()).kept)
+
     def compare_with(self, **right: Any) -> Run:
         """Put errors against references of your own into `errors`; gives the run.
 
         Args:
             right: an array of the tensor's shape (float64, say) by the name of the parameter that the kernel writes:
-                `run.compare_with(out=expected)`. Compared is what the tensor holds now.
+                `run.compare_with(out=expected)`. Compared is what the tensor holds now. Lines in `error_lines` are those of
+                errors against float64, so of these tensors they are dropped.
 
         Raises `UsageError` for a name that the kernel does not write, another shape, a run that was loaded or only timed.
         """

@@ -188,9 +188,19 @@ def test_a_wrong_reference_is_refused_with_what_the_kernel_writes():
         run.compare_with(y=x)
     with pytest.raises(UsageError, match=r"shape \(16, 64\), its reference \(64,\)"):
         run.compare_with(out_ptr=x[0])
+    with pytest.raises(
+        UsageError, match="reference of out_ptr is an array of truth values, out_ptr holds fp16"
+    ):
+        run.compare_with(out_ptr=x > 0)
 
 
 def test_without_it_nothing_is_evaluated():
     assert current_device().float64 is None
     x, y = data(1, 16, 64), np.empty((16, 64), np.float16)
     assert normed[(4,)](x, y, 16, C=64).errors == {}
+
+
+def test_the_repr_of_an_error_report_is_one_short_line():
+    e = compare(np.ones(4), np.full(4, 1.25), "fp32", where=True)
+    assert len(repr(e)) < 160
+    assert "max abs 0.25" in repr(e)

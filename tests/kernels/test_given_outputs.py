@@ -137,7 +137,7 @@ def test_an_output_in_place_of_an_input_has_the_values_and_errors_of_one_beside_
         assert within.outputs[name] is inputs[source]
         for n, x in apart.outputs.items():
             assert within.outputs[n].tobytes() == x.tobytes()
-            assert repr(within.errors[n]) == repr(apart.errors[n])
+            assert repr(within.errors[n].to_dict()) == repr(apart.errors[n].to_dict())
         assert f"out {name} is in place of input {source}: a launch of its own copies into it" in within.notes
 
 

@@ -215,6 +215,7 @@ def test_measured_figures_are_means_and_the_longest_core(product, tmp_path):
     [
         ("a,b\n1,2\n", "has no columns like aiv_time"),
         ("", "the columns here are none"),
+        ("import numpy as np, triton\n\nx = 1\n", "is no table and no record of a run"),
         ("aiv_time(us),aiv_vec_ratio\nNA,NA\n", "has no row with a time"),
         ("aiv_time(us),aiv_vec_ratio\n3,much\n", "row 2, column aiv_vec_ratio: 'much' is no number"),
         ("aiv_time(us),aiv_vec_ratio\n-3,0.1\n", "is no number of 0 or more"),

@@ -13,9 +13,9 @@ from ...simulator.record.codec import Encoder
 from ...simulator.record.files import picked
 from ...simulator.record.frames import data_frame
 from ...simulator.record.lazy_views import ShownRecord
-from ..evaluate import Evaluation
+from ..evaluate import UNITS, Evaluation
 from ..space.space import Point
-from .pareto import pareto
+from .pareto import TIE, pareto, tied
 
 TOP = 10
 OBJECTIVES = ("time", "error", "ub")
@@ -105,9 +105,8 @@ class Exploration(ShownRecord):
 
     @property
     def ranked(self) -> tuple[Found, ...]:
-        """Evaluated points, best first; equals in the order of the space."""
-        ok = [x for x in self.found if x.evaluation.time_us is not None]
-        return tuple(sorted(ok, key=lambda x: (cost(x.evaluation, self.objective), x.time_us)))
+        """Evaluated points, best first; equals in the order of the space. Errors within 1 % of each other are equal."""
+        return ranking(self.found, self.objective)
 
     @property
     def best(self) -> Found | None:
@@ -129,29 +128,32 @@ class Exploration(ShownRecord):
         if not ok:
             return ()
         table = np.array([_costs(x.evaluation) for x in ok])
+        table[:, 1] = tied(table[:, 1])
         return tuple(ok[k] for k in pareto(table))
 
     def sensitivity(self) -> dict[str, float]:
-        """Knob -> what its worst value costs at least, as a part of its best; the most important first.
+        """Knob -> what its worst value costs at least in the objective, as a part of its best; the most important first.
 
         Compared are points that differ in that knob alone: those beside the best point, else the first in rank that have
         such a neighbour. A knob of which no two such points were evaluated is left out: nothing is known of it. Nor is it
-        of any knob where `found` has the best points alone.
+        of any knob where `found` has the best points alone, or where the best value has no error at all.
         """
         out = {}
         for name in self.axes if self.whole else ():
-            times = self._alone(name)
-            if times:
-                out[name] = max(times) / min(times) - 1.0
+            costs = self._alone(name)
+            if costs and min(costs) == max(costs):
+                out[name] = 0.0
+            elif costs and min(costs) > 0 and max(costs) < float("inf"):
+                out[name] = max(costs) / min(costs) - 1.0
         return dict(sorted(out.items(), key=lambda item: -item[1]))
 
     def _alone(self, name: str) -> list[float]:
-        """Times of evaluated points that differ in one knob alone."""
+        """What the objective makes small, of evaluated points that differ in one knob alone."""
         alike: dict[str, list[float]] = {}
         for x in self.ranked:
             rest = repr([(n, v) for n, v in x.point.items() if n != name])
-            alike.setdefault(rest, []).append(x.time_us)
-        return next((times for times in alike.values() if len(times) > 1), [])
+            alike.setdefault(rest, []).append(cost(x.evaluation, self.objective))
+        return next((costs for costs in alike.values() if len(costs) > 1), [])
 
     def to_dict(self, top: int = TOP) -> dict[str, Any]:
         """The JSON of `ascendtile explore --export json`: all of it, and the best `top` points."""
@@ -216,6 +218,23 @@ def cost(e: Evaluation, objective: str) -> float:
     """What an objective makes small; infinity where there is no such figure."""
     value = {"time": e.time_us, "error": e.error, "ub": e.ub_peak_bytes}[objective]
     return float("inf") if value is None else float(value)
+
+
+def ranking(found: Iterable[Found], objective: str) -> tuple[Found, ...]:
+    """Points with a time, best first; of equals, and of errors that are `tied`, the faster one."""
+    ok = [x for x in found if x.evaluation.time_us is not None]
+    costs = np.array([cost(x.evaluation, objective) for x in ok])
+    keys = (tied(costs) if objective == "error" else costs).tolist()
+    order = sorted(range(len(ok)), key=lambda k: (keys[k], ok[k].time_us))
+    return tuple(ok[k] for k in order)
+
+
+def best_words(found: Iterable[Found], objective: str) -> str:
+    """ "best 12.5 us"; of errors also how it was chosen among the tied ones."""
+    first = ranking(found, objective)[0]
+    words = f"best {cost(first.evaluation, objective):,.6g}{UNITS[objective]}"
+    among = f", the fastest of those within {TIE:.0%} of the smallest error"
+    return words + (among if objective == "error" else "")
 
 
 def _costs(e: Evaluation) -> Sequence[float]:

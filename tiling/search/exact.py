@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..evaluate import Evaluation
-from ..results.exploration import Found, cost
+from ..results.exploration import Found, best_words, cost
 from ..space.space import Point, Space
 from .bounding import Bounded, Bounding
 from .budget import Budget
@@ -25,7 +25,6 @@ EVERY_POINT = (
 )
 Evaluate = Callable[[list[Point]], Iterator[Evaluation]]
 Report = Callable[[int, int, float], None]
-UNITS = {"time": " us", "error": "", "ub": " bytes"}
 
 
 @dataclass
@@ -35,8 +34,9 @@ class Outcome:
     looked: points that were tried; skipped: legal points that a sampled sweep drew and left out, as their bound is above
     the best; known: points of a sampled sweep that a store had before it began; interrupted: whether it was stopped from
     outside. by_rule: rule -> points that were drawn and not tried. lacking: (in what it does not fit, bytes of that
-    buffer) -> points that were placed and not timed, and the least and most bytes that they need. failed: message -> points
-    that were tried and could not be run; alike: messages without their numbers -> the first such one.
+    buffer) -> points that were placed and not timed, and the least and most bytes that they need. above: limit -> points
+    whose figure is not below it, and the nearest figure. failed: message -> points that were tried and could
+    not be run; alike: messages without their numbers -> the first such one.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -44,6 +44,7 @@ class Outcome:
     alike: dict[str, str] = field(default_factory=dict)
     by_rule: dict[str, int] = field(default_factory=dict)
     lacking: dict[tuple[str, int], tuple[int, int, int]] = field(default_factory=dict)
+    above: dict[str, tuple[int, float]] = field(default_factory=dict)
     looked: int = 0
     skipped: int = 0
     known: int = 0
@@ -56,6 +57,9 @@ class Outcome:
         self.looked += 1
         if evaluation.refused and evaluation.need_bytes and evaluation.have_bytes:
             self._lacks((evaluation.refused, evaluation.have_bytes), evaluation.need_bytes)
+        elif evaluation.refused and evaluation.over is not None:
+            count, nearest = self.above.get(evaluation.refused, (0, evaluation.over))
+            self.above[evaluation.refused] = count + 1, min(nearest, evaluation.over)
         elif why := evaluation.refused or evaluation.failed:
             same = self.alike.setdefault(re.sub(r"\d+", "0", why), why)  # but for the numbers in it
             self.failed[same] = self.failed.get(same, 0) + 1
@@ -68,8 +72,9 @@ class Outcome:
 
     @property
     def misfits(self) -> dict[str, int]:
-        """In what buffer points do not fit, with the bytes -> how many."""
-        return {_words(*what, *x): x[0] for what, x in self.lacking.items()}
+        """In what buffer points do not fit, with the bytes, or what limit they do not keep -> how many."""
+        limits = {f"{what}; the nearest has {x[1]:,.6g}": x[0] for what, x in self.above.items()}
+        return {_words(*what, *x): x[0] for what, x in self.lacking.items()} | limits
 
     @property
     def tried(self) -> dict[str, int]:
@@ -174,9 +179,8 @@ def _conclude(
     unbounded: int,
 ) -> tuple[bool, str]:
     stopped = stopped or unbounded > 0
-    lacking = sum(out.misfits.values())
-    legal = count - lacking
-    rest, shown = count - out.looked, f"best {best:,.6g}{UNITS[objective]}"
+    legal = count - sum(out.misfits.values())
+    rest, shown = count - out.looked, best_words(out.found, objective) if out.found else ""
     if stopped or out.interrupted:
         why = "interrupted" if out.interrupted else "the budget ended"
         left = f"{rest + unbounded:,} of {legal + unbounded:,} legal points not looked at"
@@ -187,8 +191,7 @@ def _conclude(
             left += f", {below:,} {'others' if unbounded else 'of them'} with a bound below"
         return False, f"not proved: {why} with {left}" + (f"; {shown}" if out.found else "")
     if not out.found:
-        fit = f", {lacking:,} of them have no room in a buffer" if lacking else ""
-        return False, f"none of the {count:,} points that the rules allow could be run{fit}"
+        return False, f"none of the {count:,} points that the rules allow {_why_none(out)}"
     ran = f", of which {sum(out.failed.values()):,} could not be run" if out.failed else ""
     if not rest:
         return True, f"{shown}; all {legal:,} legal points were evaluated{ran}"
@@ -196,3 +199,13 @@ def _conclude(
     least = f"({ordered[out.looked]:,.6g} us or more)"
     either = ", whether they fit or not" if out.lacking else ""
     return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{either}"
+
+
+def _why_none(out: Outcome) -> str:
+    """ "could be run, 3 of them have no room in a buffer"; that none keeps the limits where all could be run."""
+    lacking, above = sum(x[0] for x in out.lacking.values()), sum(x[0] for x in out.above.values())
+    fit = f", {lacking:,} of them have no room in a buffer" if lacking else ""
+    kept = f", {above:,} of them do not keep a limit" if above else ""
+    if above:
+        return f"is left{fit}{kept}" if above < out.looked else "keeps the limits"
+    return f"could be run{fit}"

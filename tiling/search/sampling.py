@@ -13,10 +13,10 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ..evaluate import Evaluation
-from ..results.exploration import cost
+from ..results.exploration import best_words, cost
 from ..space.space import Point, Space
 from .budget import Budget
-from .exact import UNITS, Evaluate, Outcome, Report
+from .exact import Evaluate, Outcome, Report
 from .proposals import SAMPLERS, Costs, OptunaProposals, Proposals, RandomProposals
 
 BATCH = 16
@@ -72,7 +72,7 @@ def sample(
 def _proof(sampled: _Sampled, sampler: str, seed: int, more: bool) -> str:
     out, shown = sampled.out, ""
     if out.found:
-        shown = f"; best {sampled.best:,.6g}{UNITS[sampled.objective]}"
+        shown = f"; {best_words(out.found, sampled.objective)}"
     if out.optimal:
         rest = f", {sampled.above():,} more have a bound above it" if sampled.above() else ""
         return f"{shown.removeprefix('; ')}; all {out.looked:,} legal points that may be better were evaluated{rest}"

@@ -104,6 +104,6 @@ def limit_of(text: str) -> tuple[str, float]:
     if name not in LIMITED or not less or not 0 < value < float("inf"):
         raise UsageError(
             f"a constraint is a function of knobs, or {', '.join(f'{n}<NUMBER' for n in LIMITED)} with a number above 0, "
-            f"got {text!r}"
+            f'got {text!r}; several go in a list, constraint=["error<1e-3", "time<15"]'
         )
     return name, value

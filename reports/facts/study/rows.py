@@ -13,12 +13,17 @@ from ..charts import power
 from .json_form import StudySweep
 
 
+def _figures(row: ModeRow, name: str) -> str:
+    """All figures of an output's errors: the same text for the same errors."""
+    return repr({golden: e.to_dict() for golden, e in row.errors[name].items()})
+
+
 def distinct(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:
     """One row for each computation: modes that compute the same have the same errors."""
     found: dict[Any, ModeRow] = {}
     for r in rows:
         if name in r.errors:
-            found.setdefault((r.dtype, r.compute_dtype, repr(r.errors[name])), r)
+            found.setdefault((r.dtype, r.compute_dtype, _figures(r, name)), r)
     return list(found.values())
 
 
@@ -27,7 +32,7 @@ def with_modes(rows: Iterable[ModeRow], name: str) -> list[tuple[ModeRow, list[s
     found: dict[Any, tuple[ModeRow, list[str]]] = {}
     for r in rows:
         if name in r.errors:
-            key = (r.dtype, r.compute_dtype, r.time_us, repr(r.errors[name]))
+            key = (r.dtype, r.compute_dtype, r.time_us, _figures(r, name))
             found.setdefault(key, (r, []))[1].append(r.cube_math_type)
     return list(found.values())
 

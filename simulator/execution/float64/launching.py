@@ -195,6 +195,10 @@ def compared(outputs: Mapping[str, Tensor], right: Mapping[str, Any], kernel: st
             raise UsageError(
                 f"{kernel}: {name} has shape {shape}, its reference {array.shape}; they must be equal"
             )
+        if array.dtype == bool and t.dtype.is_floating():
+            raise UsageError(
+                f"{kernel}: the reference of {name} is an array of truth values, {name} holds {t.dtype.name}"
+            )
         fmt = t.dtype.name if t.dtype.name in COMPARABLE else "fp32"
         errors[name] = compare(_elements(t), array, fmt, where=True)
     return errors

@@ -47,13 +47,15 @@ class Collector:
     """All launches of a script, by group; `tell` is what `watch` is given.
 
     processes: how many others than the script's own launched kernels; unread_processes: those that ended while they wrote a
-    launch down, which is lacking. tensors: names of the tensor arguments of all launches.
+    launch down, which is lacking. tensors: names of the tensor arguments of all launches; written: of those
+    that kernels of this process wrote.
     """
 
     groups: dict[Any, LaunchGroup] = field(default_factory=dict)
     processes: int = 0
     unread_processes: int = 0
     tensors: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
 
     def tell(self, run: Run) -> Any:
         """Add a launch; gives the key of its row."""
@@ -63,6 +65,7 @@ class Collector:
         """Add a launch that took `time_us` and has those `faults` to the row `key`; `run` is it, or one like it that took at
         least as long."""
         self.tensors.update(_tensors_of(run))
+        self.written.update(run.written)
         if key not in self.groups and len(self.groups) >= MOST_GROUPS:
             key = ("various", run.name)
         if key not in self.groups:

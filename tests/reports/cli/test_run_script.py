@@ -253,6 +253,14 @@ def test_errors_of_a_script_are_those_against_its_exact_values_in_a_file_and_by_
     assert found[0] == found[1] == found[2] > 0
 
 
+def test_a_reference_that_no_launch_wrote_is_refused_with_the_names_of_those_written(run, tmp_path):
+    np.savez(tmp_path / "other.npz", out=np.arange(64) / 3, result=np.arange(64) / 3)
+    status, out, err = run(THIRD, options=("--float64-reference", tmp_path / "other.npz"))
+    assert status == 2
+    assert "error against reference" in out
+    assert "no launch of this process wrote 'result'; written were out" in err
+
+
 def test_a_script_tells_its_errors_and_the_lines_that_make_them(run, tmp_path):
     status, out, err = run(THIRD, options=("--error-lines", "--save", tmp_path / "third.run"))
     assert (status, err) == (0, "")

@@ -246,6 +246,8 @@ class _KnobTrials:
             self.trials.refuse(before.split()[0], value, e)
             return None
         self.trials.changes[text] = us
+        if (changed.grid, changed.named_constants) != (self.call.grid, self.call.named_constants):
+            self.trials.remade[text] = before.split()[0], value, changed
         return us
 
 

@@ -46,6 +46,7 @@ from .record.run import Launch, Run
 from .timing.ub_bits import tell_ub_bits
 from .trials.knobs import AskedFor, trials
 from .trials.search import Trials
+from .trials.values import Before, compare, tell_uncompared
 
 MAX_PROGRAMS = 65_535 * 65_536
 NOT_LOOKED_AT = note(
@@ -124,12 +125,17 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         if device.explain:
             tried = trials(call, launch.time_us, lambda other: timed(other)[0])
         seconds["time"] = clock.perf_counter() - begin
+    if tried.remade and not device.values:
+        tell_uncompared(tried, launches[0].time_us)
     if device.values and not computed:
+        before = Before(call, lambda other: compute(other, quiet=True)) if tried.remade else None
         told = () if device.time else (*call.warnings, *fit(call))  # a launch that is timed has them
         begin = clock.perf_counter()
         found = with_values(call, progress)
         found = replace(found, messages=(*told, *found.messages))
         seconds["values"] = clock.perf_counter() - begin
+        if before is not None:
+            compare(tried, launches[0].time_us, before)
     run = Run(
         name=call.kernel.name,
         product=device.product.record,

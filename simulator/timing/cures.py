@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..ir.operations import in_fp32, operation
 from ..ir.program import Op
+from .placement.layouts import Definitions
 
 DISCRETE = (
     "let neighbours in the tile be neighbours in memory (last axis with stride 1), or load whole rows and pick from them "
@@ -24,6 +25,7 @@ BROADCAST = (
 OPERAND = (
     "what is only loaded goes to L1 directly: prepare the operand in a kernel before, or take larger tiles"
 )
+OTHER = "give the load this value as other= in place of the tl.where behind it"
 RESULT = "where products are only added up, tl.dot(a, b, acc) keeps the sum in L0C until the loop is over"
 INT32 = "take int32, .to(tl.int32), where the values stay below 2**31"
 FLOAT32 = (
@@ -43,6 +45,19 @@ def scalar_cure(op: Op) -> str:
     if operation(op).castable and str(op.operand(0).dtype) in ("int64", "uint64"):
         return INT32
     return FLOAT32 if op.kind in ("binary", "compare", "arg_reduce", "sort") else FEWER
+
+
+def fills_load(definitions: Definitions, select: Op) -> bool:
+    """Whether a select puts one number where the mask of its load left nothing, which the load can do by itself."""
+    mask, chosen, fill = select.args[:3]
+    made = None if chosen is None else definitions.of(chosen)
+    while made is not None and made.kind == "cast":
+        made = definitions.of(made.operand(0))
+    filled = None if fill is None else definitions.of(fill)
+    while filled is not None and filled.kind in ("splat", "cast", "broadcast"):
+        filled = definitions.of(filled.operand(0))
+    constant = filled is not None and filled.kind == "const"
+    return constant and made is not None and made.kind == "load" and mask is not None and made.args[1] is mask
 
 
 def cast_text(op: Op) -> str:

@@ -27,6 +27,8 @@ NO_TILE = "no tile goes by it"
 OF_DATA = "a length of {}, so another one is another problem"
 OTHER_WORK = "with another one the launch would read or store other elements"
 OTHER_SUMS = "a length that is reduced as a whole, so another one is another problem"
+OF_SIZES = "a function of {}"
+SEVERAL_AXES = "it has several axes"
 UNKNOWN_WORK = "which work the launch does depends on data"
 TOO_LONG = "its loops are too long to tell whether another one leaves the work the same"
 ANOTHER_GRID = (
@@ -194,22 +196,38 @@ class _KnobTrials:
     # -- programs --
 
     def _programs(self) -> None:
-        """How many programs share the work, where they go by their number."""
-        again, (x, y, z) = self.call.again, self.call.grid
-        if (y, z) != (1, 1) or self.call.grid_asks or again is None:
+        """How many programs share the work, where they go by their number; one for each core is always tried."""
+        again, now = self.call.again, self.call.grid[0]
+        if again is None or self._grid_stays():
             return
+        reasons: list[str] = []
 
         def time(n: int) -> float | None:
             try:
                 changed = again({}, (n, 1, 1))
                 alike = self._alike(changed)
-            except AscendtileError:
+            except (DataDependentError, NeedsDataError):
+                reasons.append(UNKNOWN_WORK)
                 return None
-            return self._try(f"grid {x} -> {n}", lambda: changed) if alike else None
+            except AscendtileError as e:
+                self.trials.refuse("grid", n, e)
+                return None
+            if not alike:
+                reasons.append(TOO_LONG if self._now() is None else OTHER_WORK)
+            return self._try(f"grid {now} -> {n}", lambda: changed) if alike else None
 
-        found = dict(neighbours(x, self.now_us, time, lambda n: 1 <= n <= self._cores()))
-        if x < self._cores() and self._cores() not in found:
-            time(self._cores())
+        cores = self._cores()
+        found = dict(neighbours(now, self.now_us, time, lambda n: 1 <= n <= cores))
+        if now != cores and cores not in found and time(cores) is None and reasons:
+            self.trials.untried[f"grid={cores}"] = reasons[-1]
+
+    def _grid_stays(self) -> bool:
+        """Whether the grid is none to try another one of, which is said."""
+        if self.call.grid_asks:
+            self.trials.untried["grid"] = OF_SIZES.format(", ".join(self.call.grid_asks))
+        elif self.call.grid[1:] != (1, 1):
+            self.trials.untried["grid"] = SEVERAL_AXES
+        return "grid" in self.trials.untried
 
     def _cores(self) -> int:
         from ..timing.estimate import make_plan
@@ -228,6 +246,8 @@ class _KnobTrials:
             self.trials.refuse(before.split()[0], value, e)
             return None
         self.trials.changes[text] = us
+        if (changed.grid, changed.named_constants) != (self.call.grid, self.call.named_constants):
+            self.trials.remade[text] = before.split()[0], value, changed
         return us
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..errors import AscendtileError, BufferOverflowError, NeedsDataError
 
+if TYPE_CHECKING:
+    from ..call import Call
+
+VALUES = "values"  # of a change that is recommended, as what was not tried
 MOST_LETTERS = 100  # of a reason
 MOST_STEPS = 6  # in one direction
 QUARTERS = (7, 6, 5)  # of the last value that has room, where twice as much has none
@@ -16,12 +21,14 @@ QUARTERS = (7, 6, 5)  # of the last value that has room, where twice as much has
 class Trials:
     """changes: "multibuffer 1 -> 2" -> time in us with it. untried: knob, or knob with a value ("ROWS=64"), -> why not.
 
-    known: knobs with the kinds of errors by which values of them were refused.
+    known: knobs with the kinds of errors by which values of them were refused. remade: change of a size or the grid ->
+    knob, value and the changed launch, of which the values may differ.
     """
 
     changes: dict[str, float] = field(default_factory=dict)
     untried: dict[str, str] = field(default_factory=dict)
     known: set[tuple[str, type]] = field(default_factory=set)
+    remade: dict[str, tuple[str, str, Call]] = field(default_factory=dict)
 
     def sorted_changes(self, now_us: float) -> dict[str, float]:
         """Best first; what changes nothing is left out."""

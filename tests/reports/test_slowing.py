@@ -32,6 +32,8 @@ def slow(x, y, out, n, stride, B: tl.constexpr):
     j = i.to(tl.int64) * 3
     c = tl.where(j % 5 > 2, c, a)
     tl.store(out + i * stride, c, mask=i < n)
+    for k in range(0, 2):
+        tl.store(out + k * n + i, i.to(tl.float32) * a, mask=i < n)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ def test_each_sort_is_found_with_its_line(slowed):
     texts = {(x.sort, x.line): x.what for x in slowed.launches[0].slowing}
     first = min(line for _, line in texts)
     found = {(sort, line - first) for sort, line in texts}
-    assert {("discrete", 0), ("discrete", 1), ("cast", 2), ("scalar", 4), ("copy", 1)} <= found
+    assert {("discrete", 0), ("discrete", 1), ("cast", 2), ("scalar", 4), ("copy", 7)} <= found
     assert ("scalar", 5) in found  # addresses of a stride that is known at run time only
     assert {sort for sort, _ in texts} <= set(SORTS)
     assert all(x.cure and x.what for x in slowed.launches[0].slowing)

@@ -105,3 +105,16 @@ def test_nothing_is_written_by_a_trial_and_candidates_are_not_explained():
     plain = double.time(grid, x, out, N, B=256, TIMES=2)
     assert plain.changes == {}
     assert plain.lifted == {}
+
+
+def test_a_persistent_grid_is_timed_with_one_program_for_each_core():
+    shapes = (sim.shape(N, "float32"), sim.shape(N, "float32"))
+    with sim.device("ascend910b3", explain=True):
+        cores = 40
+        for programs in (3 * cores // 2, 2 * cores - 1, 7):
+            run = by_iterations.time((programs,), *shapes, N, B=256)
+            assert f"grid {programs} -> {cores}" in run.changes
+        several = by_iterations.time((7, 2), *shapes, N, B=256)
+        follows = by_iterations.time(grid, *shapes, N, B=4096)
+    assert several.untried["grid"] == "it has several axes"
+    assert follows.untried["grid"] == "a function of B"

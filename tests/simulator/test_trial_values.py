@@ -37,6 +37,15 @@ def added_to_one(x, out, WIDTH: tl.constexpr):
     tl.atomic_add(out, tl.sum(tl.load(x + i), axis=0))
 
 
+@sim.jit
+def bias_of_rows(x, b, out, n, B: tl.constexpr):
+    """Right where 1024 columns are whole tiles or a tile is whole rows: a smaller tile has the first columns' bias."""
+    bias = tl.load(b + tl.arange(0, B) % 1024)
+    for first in range(tl.program_id(0) * B, n, tl.num_programs(0) * B):
+        i = first + tl.arange(0, B)
+        tl.store(out + i, tl.load(x + i) + bias)
+
+
 @settings(max_examples=4, deadline=None)
 @given(st.integers(1, 5000), st.integers(1, 300), st.booleans(), st.booleans())
 def test_a_proposed_tile_computes_the_same(n, block, persistent, follows):
@@ -65,6 +74,25 @@ def test_what_the_data_has_is_no_knob():
     assert run.untried["WIDTH"].startswith("a length that is reduced as a whole")
     assert "WIDTH 96 -> 192, grid 96 -> 48" in parts.changes  # whose sum stays
     assert run.untried["LENGTH"] == "no tile goes by it"
+
+
+def test_a_change_that_computes_something_else_is_not_proposed():
+    rng = np.random.default_rng(0)
+    x, b = (rng.standard_normal(n).astype(np.float16) for n in ((64, 1024), 1024))
+    out = np.empty_like(x)
+    with sim.device("ascend910b3", explain=True):
+        run = bias_of_rows[(8,)](x, b, out, x.size, B=1024)
+        timed = bias_of_rows.time((8,), x, b, out, x.size, B=1024)
+    assert (out == x + b).all()  # not what a change leaves
+    better = [
+        t for t, us in timed.changes.items() if us < 0.98 * timed.time_us and t.startswith("B 1024 -> ")
+    ]
+    assert "B 1024 -> 256" in better
+    assert "B 1024 -> 256" not in run.changes
+    assert run.untried["B=256"] == "with it out gets other values"
+    assert "values" in timed.untried
+    assert "values" not in run.untried
+    assert any(t.startswith("grid") for t in run.changes)
 
 
 @given(st.integers(1, 1000), st.integers(1, 1 << 14), st.integers(1, 1 << 14))

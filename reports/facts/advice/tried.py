@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....simulator.record.run import Run
+from ....simulator.trials.search import VALUES
 from .. import facts, texts
 
 MENTIONED_SHARE = 0.01
@@ -46,6 +47,8 @@ def advice(run: Run) -> str:
         return ""
     found = helpful(run)[:MOST_KNOBS]
     named = [f"{texts.clean(c.text, MOST_LETTERS)}: {texts.percent(c.saved)} less time" for c in found]
+    if named and VALUES in run.untried:
+        named[-1] += " (values not compared)"
     return "; ".join(named) or "no change of one knob that was timed is faster"
 
 

@@ -162,13 +162,22 @@ class CubeLowering:
     ) -> None:
         """A tile of `size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
-        self._tell_copy(
-            op, f"{list(v.shape)} of the product: from L0C to UB through global memory", cures.RESULT
-        )
+        if self._could_stay(v):
+            text = f"{list(v.shape)} of the product: from L0C to UB through global memory"
+            self._tell_copy(op, text, cures.RESULT)
         cycles = max(plan.fixp_min, self._rows_out(v, 1, v.numel))
         sent = Leg(wiring.fixp, wiring.cube_write[1], cycles, plan.fixp_latency)
         read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency, 1)
         self.hand_overs.record(op, v, size, (sent, read), reads, writes, clobbers)
+
+    def _could_stay(self, v: Value) -> bool:
+        """Whether each iteration moves a product that is not added to what the loop carries."""
+        definitions = self.plan.definitions
+        made = definitions.of(definitions.root(v) or v)
+        if made is None or made.kind != "dot" or made.id not in self.plan.loop_around:
+            return False
+        start = made.args[2]
+        return start is None or definitions.of(start) is not None
 
     def _tell_copy(self, op: Op, text: str, cure: str) -> None:
         """A tile on its way between the cores, which the vendor's compiler adds."""

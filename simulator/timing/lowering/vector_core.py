@@ -91,11 +91,29 @@ class VectorLowering:
             self.plan.slow(op, CAST, text, cures.WIDEN, warned=False)
         for v in op.args:
             if v is not None and v.shape and self._needs_writing_out(op, v):
-                text, cure = _written_out(op, v)
-                self.plan.slow(op, COPY, text, cure, warned=False)
+                text, cure = self._written_out(op, v)
+                if cure:
+                    self.plan.slow(op, COPY, text, cure, warned=False)
         if self._copied_tile(op) is not None:
             text = f"{op.kind} into a tile that is read later: the whole tile is copied first"
             self.plan.slow(op, COPY, text, cures.INSERT, warned=False)
+
+    def _written_out(self, op: Op, v: Value) -> tuple[str, str]:
+        """What an operation reads from a tile that the compiler has to make first, and what to do about it, if anything.
+
+        A mask stays a formula wherever it stands, and each select writes it out: before a loop it costs as much.
+        """
+        what = op.name or op.kind
+        if v.static.kind not in ("box", "affine"):
+            return (
+                f"{what}: a broadcast to {list(v.shape)} {v.dtype} is written out to UB",
+                cures.BROADCAST,
+            )
+        kind = "mask" if v.static.kind == "box" else "tile of indices"
+        text = f"{what}: a {kind} of {list(v.shape)} is written out to UB"
+        if op.kind == "select" and v is op.args[0]:
+            return text, cures.OTHER if cures.fills_load(self.plan.definitions, op) else ""
+        return text, cures.FORMULA if op.id in self.plan.loop_around else ""
 
     def _pipe(self, op: Op) -> int:
         """Pipe of an operation on tiles: the Vector unit's, but for single elements and what a user's operation says."""
@@ -295,12 +313,3 @@ class VectorLowering:
             grade=cost.grade,
             reads=self.context.slots_of(*op.args),
         )
-
-
-def _written_out(op: Op, v: Value) -> tuple[str, str]:
-    """What an operation reads from a tile that the compiler has to make first, and what to do about it."""
-    what = op.name or op.kind
-    if v.static.kind in ("box", "affine"):
-        kind = "mask" if v.static.kind == "box" else "tile of indices"
-        return f"{what}: a {kind} of {list(v.shape)} is written out to UB", cures.FORMULA
-    return f"{what}: a broadcast to {list(v.shape)} {v.dtype} is written out to UB", cures.BROADCAST

@@ -35,7 +35,7 @@ def binding(run: Run) -> Bound | None:
 
 def allowed(bound: Bound) -> str:
     """HBM bandwidth allows 28.8 us, 74 % of the run's time"""
-    name = texts.meaning(bound.name)
+    name = texts.bound_meaning(bound.name)
     share = f"{texts.percent(bound.fraction)} of the run's time"
     return f"{name[:1].upper()}{name[1:]} allows {texts.micros(bound.time_us)} us, {share}"
 

@@ -29,6 +29,7 @@ MEANINGS = {
     "MTE3": "storing",
     "FIXP": "moving results out of L0C",
 }
+LAUNCH_BOUND = "launch and handing out programs"
 RECORDS = "a record is one step of a pipe: several instructions alike, or none, as where it waits for a flag"
 # Where a figure of a product comes from.
 GRADES = {"A": "documented", "B": "measured", "C": "third party", "D": "assumed"}
@@ -106,6 +107,11 @@ def meaning(name: str) -> str:
     if found is None:
         return clean(name, 40)
     return f"{found} ({clean(name, 30)})" if "." in name else found
+
+
+def bound_meaning(name: str) -> str:
+    """`meaning` of a lower bound: that of the launch has the programs handed out in turn, too."""
+    return LAUNCH_BOUND if name == "launch" else meaning(name)
 
 
 def place(file: str, line: int) -> str:

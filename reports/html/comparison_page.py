@@ -80,7 +80,7 @@ def _facts(d: RunDifference) -> list[tuple[str, str, str]]:
         return []
     ratio = facts.share(d.time.first, d.time.second)
     each_ = [
-        (f"time of {n}", f"{texts.micros(r.time_us)} us", texts.meaning(r.bound[0]) if r.bounds else "")
+        (f"time of {n}", f"{texts.micros(r.time_us)} us", texts.bound_meaning(r.bound[0]) if r.bounds else "")
         for n, r in (("A", d.first), ("B", d.second))
     ]
     return [*each_, ("B is", f"{ratio:.3g} x", "as fast as A")]
@@ -109,7 +109,7 @@ def _clean(p: FigurePair) -> FigurePair:
 
 
 def _meant(pairs: Iterable[FigurePair]) -> list[FigurePair]:
-    return [FigurePair(texts.meaning(p.name), p.first, p.second) for p in pairs]
+    return [FigurePair(texts.bound_meaning(p.name), p.first, p.second) for p in pairs]
 
 
 def _table(unit: str, pairs: Iterable[FigurePair], show: Shown) -> Markup:

@@ -80,7 +80,7 @@ def sentences(e: Exploration) -> list[str]:
     best = e.best
     if best is None:
         return [f"{title(e)}: no tiling could be evaluated. {texts.clean(e.proof, 300)}"]
-    by = f"; its bound is {texts.meaning(best.evaluation.bound)}" if best.evaluation.bound else ""
+    by = f"; its bound is {texts.bound_meaning(best.evaluation.bound)}" if best.evaluation.bound else ""
     return [
         f"{title(e)}: the best tiling takes {texts.micros(best.time_us)} us with {tiling_text(best)}{by}.",
         f"{texts.clean(e.proof, 300)}.",

@@ -77,7 +77,9 @@ def bounds_ladder(run: Run) -> Markup:
     """Lower bounds beside the time, and what was found by lifting a limit or turning a knob."""
     total = run.time_us
     rungs = [
-        (texts.meaning(n), us, facts.share(us, total)) for n, us in run.bounds.items() if math.isfinite(us)
+        (texts.bound_meaning(n), us, facts.share(us, total))
+        for n, us in run.bounds.items()
+        if math.isfinite(us)
     ]
     lifted = [(texts.meaning(n), us, 1 - facts.share(us, total)) for n, us in run.lifted.items()]
     changes = [(texts.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]

@@ -60,7 +60,7 @@ def _titles(d: RunDifference) -> Block:
 def _who(run: Run) -> str:
     bound = facts.binding(run)
     reached = f"{texts.percent(bound.fraction)} of it reached" if bound else ""
-    limit = f"; bound {texts.meaning(bound.name)}, {reached}" if bound else ""
+    limit = f"; bound {texts.bound_meaning(bound.name)}, {reached}" if bound else ""
     time = f"{texts.micros(run.time_us)} us" if facts.timed(run) else "values only"
     return f"{facts.product_name(run)}  {time}{limit}"
 
@@ -90,7 +90,7 @@ def _table(title: str, pairs: tuple[FigurePair, ...], longer: float, ranked: boo
         return []
     table = make_table((title, 47), (">A us", 9), (">B us", 9), (">B - A", 10))
     for p in kept[:MOST_ROWS]:
-        name = texts.meaning(p.name) if not ranked else p.name
+        name = texts.bound_meaning(p.name) if not ranked else p.name
         add_row(table, name, _cell(p.first), _cell(p.second), texts.signed_micros(p.change))
     return [Text(), table, *_more(len(kept) - MOST_ROWS)]
 

@@ -150,7 +150,9 @@ def bounds(run: Run) -> Block:
     table = make_table(("lower bounds", 35), (">us", 9), (">of time", 8), ("", 20))
     for name, us in ordered[:MOST_BOUNDS]:
         part = facts.share(us, run.time_us)
-        add_row(table, texts.meaning(name), texts.micros(us), texts.percent(part), Bar(part, style="cyan"))
+        add_row(
+            table, texts.bound_meaning(name), texts.micros(us), texts.percent(part), Bar(part, style="cyan")
+        )
     rest = ordered[MOST_BOUNDS:]
     below = [f"  {len(rest)} more, none above {texts.micros(us)} us" for _, us in rest[:1]]
     return [Text(), table, *(Text(text, style="dim") for text in below)]

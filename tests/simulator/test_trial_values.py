@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.trials.search import MOST_STEPS, neighbours
+from ascendtile.simulator.trials.search import MOST_STEPS, Trials, neighbours
 
 
 @sim.jit
@@ -109,3 +109,8 @@ def test_values_go_on_while_they_are_faster_and_have_room(now, best, room):
         reached = max(found)
         doubled = min(now << MOST_STEPS, room)
         assert reached >= min(best, doubled) * 5 // 8
+
+
+def test_of_equal_copies_the_fewest_come_first():
+    found = Trials({"multibuffer 2 -> 4": 1.0, "multibuffer 2 -> 1": 1.0, "B 8 -> 4": 0.5})
+    assert list(found.sorted_changes(2.0)) == ["B 8 -> 4", "multibuffer 2 -> 1", "multibuffer 2 -> 4"]

@@ -127,9 +127,8 @@ class Processes:
     def close(self) -> None:
         """Nothing of what the processes still do is wanted; one that is stopped could not even be asked to end."""
         self.pool.shutdown(wait=False, cancel_futures=True)
-        for (
-            process
-        ) in self.context.made:  # those that have not begun, too: a lock that a killed one held stays held
+        # Those that have not begun, too: a lock that a killed one held stays held.
+        for process in self.context.made:
             if process.pid is not None:
                 process.kill()
 

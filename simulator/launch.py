@@ -32,7 +32,7 @@ from .ir.building.promotion import float_constant
 from .ir.building.registry import Kernel, unwrap_all
 from .ir.program import Program
 from .ir.types import PointerType
-from .l2.chain import Chain, current_chain
+from .l2.chain import L2Chain, current_chain
 from .l2.state import check_names
 from .launch_cache import Estimate, key_of, recall, remember
 from .messages import FAULT, Message, note
@@ -180,7 +180,7 @@ def place(call: Call) -> None:
     require_places(call)
 
 
-def timed(call: Call, chain: Chain | None = None) -> tuple[Launch, bool]:
+def timed(call: Call, chain: L2Chain | None = None) -> tuple[Launch, bool]:
     """Time of a launch, and whether its values had to be computed for it. chain: is told what it leaves in L2."""
     found, computed = _timed(call, chain is not None)
     if chain is not None:

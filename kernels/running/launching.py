@@ -7,7 +7,7 @@ from typing import Any
 
 from ...simulator.call import Call
 from ...simulator.device import ASCENDC, Device, current_device, device
-from ...simulator.l2.chain import Chain, again_and_again
+from ...simulator.l2.chain import L2Chain, again_and_again
 from ...simulator.launch import estimated, place, prepare, timed
 from ...simulator.launch_cache import Estimate
 from ...simulator.record.later import whole
@@ -51,7 +51,7 @@ def _key(step: Step) -> Any:
     return (step.kernel, step.grid, *map(_hashable, (vars(current_device()), step.arguments, step.switches)))
 
 
-def _timed_once(step: Step, key: Any, chain: Chain | None) -> Launch:
+def _timed_once(step: Step, key: Any, chain: L2Chain | None) -> Launch:
     if chain is None:
         return (_known.get(key) or _estimated(key, call_of(step), False)).launch
     call = chain.entered(call_of(step))

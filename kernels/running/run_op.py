@@ -13,7 +13,7 @@ from ...simulator.call import Call
 from ...simulator.device import ASCENDC, CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.l2.chain import Chain, again_and_again
+from ...simulator.l2.chain import L2Chain, again_and_again
 from ...simulator.l2.state import check_names
 from ...simulator.launch import compute, fit, place, timed, with_values
 from ...simulator.messages import Message, as_message, note
@@ -317,7 +317,7 @@ def _launch(op: str, steps: tuple[Step, ...], machine: Device, progress: Progres
     return found
 
 
-def _timed(call: Call, chain: Chain | None) -> tuple[Launch | None, bool, float]:
+def _timed(call: Call, chain: L2Chain | None) -> tuple[Launch | None, bool, float]:
     """The launch, whether its values are computed, and the seconds that it took to find out."""
     begin = clock.perf_counter()
     launch, computed = timed(call if chain is None else chain.entered(call), chain)

@@ -39,7 +39,7 @@ class Lines(NamedTuple):
     changed: int = 0
 
 
-class Chain:
+class L2Chain:
     """What launches left in L2, oldest first. cold: whether nothing is there before the first; else it is in a loop.
 
     together: launches of one operator, so that a device's "cold" is what the first of them finds, and not each.
@@ -184,26 +184,26 @@ def _without(lines: Lines, other: Lines) -> Iterator[Lines]:
             yield Lines(lines.owner, first, end, max(0, end - max(first, changed_from)))
 
 
-_chains: list[Chain | None] = []  # of the process: threads of a script launch kernels, too
+_chains: list[L2Chain | None] = []  # of the process: threads of a script launch kernels, too
 
 
-def current_chain() -> Chain | None:
+def current_chain() -> L2Chain | None:
     """The chain in force; None for a launch on its own, and for one that only tries something out."""
     return None if is_quiet() or not _chains else _chains[-1]
 
 
 @contextmanager
-def chain(cold: bool = False) -> Iterator[Chain]:
+def chain(cold: bool = False) -> Iterator[L2Chain]:
     """Launches inside find in L2 what those before them left. The first one is timed as in a loop of its own.
 
     cold: the first one finds nothing. With `l2="cold"` or "warm" on the device each launch is as that says.
     """
-    with following(Chain(cold)) as found:
+    with following(L2Chain(cold)) as found:
         yield found
 
 
 @contextmanager
-def following(found: Chain) -> Iterator[Chain]:
+def following(found: L2Chain) -> Iterator[L2Chain]:
     """Launches inside belong to that chain."""
     _chains.append(found)
     try:
@@ -213,7 +213,7 @@ def following(found: Chain) -> Iterator[Chain]:
 
 
 @contextmanager
-def again_and_again(calls: Sequence[Call]) -> Iterator[Chain | None]:
+def again_and_again(calls: Sequence[Call]) -> Iterator[L2Chain | None]:
     """The chain of launches that are made in this order again and again: the first finds what the last one left.
 
     What that is, is told by their sizes; with `l2="cold"` the first finds nothing. A chain that is in force goes on; a
@@ -222,7 +222,7 @@ def again_and_again(calls: Sequence[Call]) -> Iterator[Chain | None]:
     if current_chain() is not None or len(calls) < 2:
         yield current_chain()
         return
-    found = Chain(cold=calls[0].device.l2 == COLD, together=True)
+    found = L2Chain(cold=calls[0].device.l2 == COLD, together=True)
     for call in calls if found.empty else ():
         found.leaves(call, ends_of_all(call))
     yield found

@@ -18,6 +18,7 @@ from ..facts.charts import named, populated, power, spread
 from ..facts.timelines import NOTHING, slowest_core, told_part, told_text
 from ..facts.warned import TITLES, by_kind
 from . import run_summary
+from .error_blame import blame_tables
 from .launch_charts import buffers, rooflines
 from .pipes_chart import bounds_ladder, pipe_table
 from .run_summary import provenance, repeating
@@ -35,8 +36,7 @@ def error_panel(run: Run) -> Markup:
         return Markup("")
     first = list(run.errors.items())[:MOST_OUTPUTS]
     shown = [(n, e, histogram(n, e), against_magnitude(n, e.places)) for n, e in first]
-    against, shares = facts.error_reference(run), facts.error_shares(run)
-    return render("errors.html", outputs=shown, every=run.errors, against=against, shares=shares)
+    return render("errors.html", outputs=shown, every=run.errors, against=facts.error_reference(run))
 
 
 def histogram(name: str, e: ErrorReport) -> Markup:
@@ -108,6 +108,7 @@ def run_page(run: Run) -> Page:
     ]
     rest = [
         Section("errors", "Errors", error_panel(run)),
+        Section("blame", "Error by source line", blame_tables(run), BLAME_LEAD),
         Section("trust", "What the time rests on", provenance(run) if run.launches else Markup("")),
         *([] if run.faults else [warned]),
         Section("repeat", "Repeat this run", repeating(run)),
@@ -137,6 +138,12 @@ ROOFLINE_LEAD = (
 BUFFERS_LEAD = (
     "The stairs are what holds a value while one core works. The peak is higher where several copies of a tile, or values "
     "that take turns, are set aside and not full at the same moment."
+)
+
+
+BLAME_LEAD = (
+    "What the roundings of each line make of the error. The shares of an output add up to 100 %; a negative one, to the "
+    "left, undoes some of the others."
 )
 
 

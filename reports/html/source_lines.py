@@ -76,7 +76,8 @@ def _tip(cost: LineCost) -> str:
 def highlighted(text: str) -> list[Markup]:
     """Lines of Python with spans around what is highlighted; the text of each stays what it is."""
     lines: list[list[Markup]] = [[]]
-    for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
+    whole = text.replace("\r", " ")  # the lexer would end a line there
+    for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(whole):
         for k, part in enumerate(value.split("\n")):
             if k:
                 lines.append([])

@@ -15,6 +15,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ...simulator.record.run import Run
+from .blame import error_blame
 from .differences import difference
 from .explorations import heat_map, pareto
 from .precision import error_histogram, error_magnitude, precision_bars, precision_sweep
@@ -28,6 +29,7 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
         "occupancy": occupancy,
         "errors": error_histogram,
         "magnitude": error_magnitude,
+        "blame": error_blame,
     },
     "exploration": {"pareto": pareto, "heatmap": heat_map},
     "study": {"precision": precision_bars, "sweep": precision_sweep},
@@ -35,7 +37,7 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
 PAIRS: dict[str, Callable[[Run, Run], Figure]] = {"difference": difference}
 
 __all__ = [
-    "PAIRS", "PICTURES", "difference", "error_histogram", "error_magnitude", "heat_map", "occupancy",
+    "PAIRS", "PICTURES", "difference", "error_blame", "error_histogram", "error_magnitude", "heat_map", "occupancy",
     "pareto", "precision_bars", "precision_sweep", "roofline", "save", "timeline",
 ]  # fmt: skip
 

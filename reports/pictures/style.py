@@ -73,11 +73,16 @@ class _Once(logging.Filter):
 
 
 def new_figure(
-    width: float, height: float, columns: int = 1, rows: int = 1, heights: Sequence[float] | None = None
+    width: float,
+    height: float,
+    columns: int = 1,
+    rows: int = 1,
+    heights: Sequence[float] | None = None,
+    widths: Sequence[float] | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of inches with a grid of axes, the rows of these relative heights; it belongs to no window."""
+    """A figure of inches with a grid of axes, of these relative heights and widths; it belongs to no window."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
+    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, width_ratios=widths)
     return figure, list(axes.reshape(-1))
 
 

@@ -20,6 +20,7 @@ from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from ..facts.advice.slowing import other_messages
 from ..facts.authors import code_text
+from ..facts.blame import source_of
 from ..facts.intervals import interval_text
 from ..facts.l2_text import l2_text
 from ..facts.launch_figures import (
@@ -47,6 +48,7 @@ MOST_VALUES = 5
 MOST_LINES = 3
 MOST_LAUNCHES = 10
 MOST_REMARKS = 8
+BAR = 9  # columns of the bar of a share
 SMALLEST_SHARE = facts.SMALLEST_SHARE
 MENTIONED_SHARE = 0.01
 
@@ -235,12 +237,15 @@ def errors(run: Run) -> Block:
 
 
 def _error_lines(run: Run) -> Block:
-    """Output by output the lines whose roundings make up its error, the largest share first."""
+    """Output by output the lines whose roundings make up its error, beside their source, the largest share first."""
     if not run.error_lines:
         return []
-    table = make_table((">share", 7), ("output", 16), ("rounded at", 40))
-    for output, place, share in facts.error_shares(run):
-        add_row(table, texts.percent(share), clean(output, 16), clean(place, 60))
+    found, code = facts.error_shares(run), source_of(run)
+    most = max((abs(share) for *_, share in found), default=0.0)
+    table = make_table((">share", 7), ("", BAR), ("output", 12), ("rounded at", 22), ("source", 26))
+    for output, place, share in found:
+        bar = Bar(facts.share(abs(share), most), BAR, "green" if share < 0 else "red")
+        add_row(table, texts.percent(share), bar, clean(output, 12), clean(place, 60), code.get(place, ""))
     return [Text(), table]
 
 

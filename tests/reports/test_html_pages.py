@@ -129,7 +129,7 @@ def everywhere(word: str) -> Run:
     return sample_runs.run(
         name=word, op=word, case=word, dtype=word, cube_math_type=word, launches=(launch, launch), errors=errors,
         product=product, tiling={word: word}, options={word: word}, inputs={word: word}, changes={word: 2.0},
-        value_warnings=(word,),
+        value_warnings=(word,), error_lines={word: {f"{word}:6": 1.5, word: -0.5}},
     )  # fmt: skip
 
 

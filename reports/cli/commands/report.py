@@ -10,7 +10,7 @@ import click
 from ..options import json_option
 
 PICTURES = (
-    "roofline, timeline, occupancy, errors, magnitude (runs), pareto, heatmap (explorations), "
+    "roofline, timeline, occupancy, errors, magnitude, blame (runs), pareto, heatmap (explorations), "
     "precision, sweep (studies), difference (two runs)"
 )
 

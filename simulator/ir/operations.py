@@ -48,6 +48,8 @@ COSTS = (
     ),
     *("scan", "sort", "permute", "slice", "cat", "gather", "extract_slice", "insert_slice", "get_element"),
     "img2col",
+    "fixpipe_scaled",
+    "unpack_int4",
     "custom",
 )
 

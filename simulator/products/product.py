@@ -117,6 +117,14 @@ class Product:
     l0b_bytes = _size("buffers.l0b", "L0B, right operand of the Cube.")
     l0c_bytes = _size("buffers.l0c", "L0C, accumulators of the Cube.")
     bt_bytes = _size("buffers.bt", "Bias table; 0 where there is none.")
+
+    @cached_property
+    def fb_bytes(self) -> int:
+        """The part of the fixpipe's buffer that holds the parameters of its quantisation; 0 where there is none."""
+        parts = self.value("buffers.fb_parts") if self.has("buffers.fb_parts") else (0,)
+        assert isinstance(parts, tuple)
+        return int(parts[0])
+
     cube_cores = _size("cores.cube_cores", "Cube units on one die.")
     vector_cores = _size("cores.vector_cores", "Vector units on one die that go with a Cube.")
     aiv_per_aic = _size("cores.aiv_per_aic", "Vector units per Cube unit.")

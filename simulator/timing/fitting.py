@@ -14,12 +14,11 @@ from ..errors import AscendtileError, BufferOverflowError
 from ..ir.passes.split_cores import SUB_VECTOR_CORES
 from ..ir.program import Program
 from ..products import Product
-from .placement.accumulator_inits import BT
 from .placement.allocate import Limits, Placement
 from .placement.allocation.context import Choice
 from .placement.compiled.place import place_compiled
 from .placement.fewer_copies import place_with_fewer
-from .placement.layouts import Definitions
+from .placement.layouts import BT, FB, Definitions
 from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
 from .placement.needs import Needs
 from .placement.strides import block_by_block
@@ -125,6 +124,8 @@ def _limits(spaces: MemorySpaces, product: Product, by_hand: bool) -> Limits:
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
     if BT in spaces.of_value.values():
         limits[BT] = (product.bt_bytes, product.integer("alignment.bt"))
+    if FB in spaces.of_value.values():
+        limits[FB] = (product.fb_bytes, product.integer("alignment.fb"))
     for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
         if any(op.attrs["space"] == name for op in spaces.program.buffers.values()):
             limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))

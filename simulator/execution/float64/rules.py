@@ -95,6 +95,11 @@ def _subview(op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
     return slices.extract(x, slices.places(offsets, op.attrs["sizes"], op.attrs["strides"]))
 
 
+def _fixpipe_scaled(op: Op, acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """With all bits of the scales."""
+    return np.asarray(acc * scale.reshape(len(scale), 1, -1))
+
+
 RULES: dict[str, Callable[..., Any]] = {
     "splat": _splat,
     "expand_dims": _reshape,
@@ -104,5 +109,6 @@ RULES: dict[str, Callable[..., Any]] = {
     "select": _select,
     "dot": _dot,
     "subview": _subview,
+    "fixpipe_scaled": _fixpipe_scaled,
 }
 __all__ = ["EXACT", "NotFollowedError", "evaluate"]

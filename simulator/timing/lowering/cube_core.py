@@ -11,9 +11,8 @@ from ...ir.program import Op, Value
 from ...record.slowing import COPY
 from .. import cures
 from ..costs.transfers import boxed
-from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
-from ..placement.layouts import FRACTAL, in_fractals, table_bytes
+from ..placement.layouts import BT, FB, FRACTAL, in_fractals, table_bytes
 from ..placement.slots import Slot
 from .cut_products import Ends, Multiplied, cut, masks_of
 from .hand_overs import HandOvers, Leg
@@ -87,14 +86,22 @@ class CubeLowering:
         there = root is not None and self.plan.spaces.space_of(root) == BT
         return self.context.slots_of(root) if there else ()
 
+    def _scale_slots(self, v: Value) -> Slots:
+        """The place of the scales that a product is multiplied by on its way out."""
+        made = self.plan.definitions.of(self.plan.spaces.source(v))
+        if made is None or made.kind != "fixpipe_scaled":
+            return ()
+        root = self.plan.definitions.root(made.operand(1))
+        return () if root is None or self.plan.spaces.space_of(root) != FB else self.context.slots_of(root)
+
     def start_sum(self, start: Value, slot: Slot) -> None:
         """A loop begins to sum in L0C: its first product reads the row that the sum starts from."""
         bias = self._bias_slots(start)
         if bias:
             self.pending_bias[slot.targets[0][0]] = bias
 
-    def record_bias_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
-        """A row for the bias table: GM to L1, and MTE1 from there."""
+    def record_row_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """A row for the bias table: GM to L1, and MTE1 from there; or one of scales, which the fixpipe takes from L1."""
         context, plan, r = self.context, self.plan, op.results[0]
         context.flush(cube=True)
         middle = plan.placement.l1_copy[(op.id, BIAS_IN_L1)]
@@ -106,10 +113,13 @@ class CubeLowering:
         }
         wiring = plan.wiring
         context.load_box(op, pointer, mask, wiring.cube_mte2, wiring.cube_read, plan.l1_rates, **what)
-        keys = "path.l1_to_bt.fixed_cycles", "path.l1_to_bt.bytes_per_cycle"
+        table = plan.spaces.space_of(r)
+        path = "path.l1_to_fb" if table == FB and plan.product.has("path.l1_to_fb.pipe") else "path.l1_to_bt"
+        keys = f"{path}.fixed_cycles", f"{path}.bytes_per_cycle"
         plan.assume(*keys)
         fixed, rate = (plan.product.number(key) for key in keys)
-        context.fixed(op, wiring.mte1, fixed + table_bytes(r) / rate, 0.0, (middle.number,), writes, clobbers)
+        pipe, cycles = wiring.fixp if table == FB else wiring.mte1, fixed + table_bytes(r, table) / rate
+        context.fixed(op, pipe, cycles, 0.0, (middle.number,), writes, clobbers)
 
     def _add_start(self, op: Op, r: Value) -> None:
         """A product in UB becomes the sum with what it should have started from."""
@@ -232,6 +242,7 @@ class CubeLowering:
         if plan.unit_flag:  # the drain starts here, and from here on the Cube follows it piece by piece
             context.add(fixp, op.loc, occupancy=0.0, instructions=0, reads=reads)
             reads = ()
+        reads = (*reads, *self._scale_slots(v))
         channel = context.way_out(op, pointer, mask, plan.wiring.cube_write, fixp)
         root = plan.definitions.root(v)
         made = None if root is None else plan.definitions.of(root)

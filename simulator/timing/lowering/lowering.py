@@ -24,7 +24,7 @@ from ...ir.program import Op, Program, Region, Value
 from ...messages import NOTE, Message
 from ..costs.l2_cache import FirstTouch
 from ..engine.trace import ProgramGroup
-from ..placement.accumulator_inits import BT
+from ..placement.layouts import TABLES
 from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
 from ..trace.builder import TraceBuilder
 from .buffers import BufferLowering
@@ -98,8 +98,8 @@ class Lowering(LoweringContext):
         space = self.plan.spaces.space_of(op.results[0])
         if space == L1:
             self.cube.record_load(op, pointer, mask)
-        elif space == BT:
-            self.cube.record_bias_load(op, pointer, mask)
+        elif space in TABLES:
+            self.cube.record_row_load(op, pointer, mask)
         else:
             self.vector.record_load(op, pointer, mask)
 

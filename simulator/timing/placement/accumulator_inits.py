@@ -10,11 +10,10 @@ other    anything else: the sum starts from zero, the product goes to UB, and th
 from __future__ import annotations
 
 from ...ir.program import Op, Value
-from .layouts import ROW, VIEWS
+from .layouts import BT, ROW, VIEWS
 from .uses import Uses
 
 ZERO, BIAS, KEPT, OTHER = "zero", "bias", "kept", "other"
-BT = "BT"
 BIAS_TYPES = ("fp32", "fp16", "int32")
 WIDENED = ("fp32",)  # what a row of FP16 becomes on its way into the table
 

@@ -15,6 +15,9 @@ from ...precision.dtypes import DType
 BLOCK_BYTES = 32
 FRACTAL = 16  # rows and columns of the Cube's smallest block
 TILE, SCALAR, ROW, COLUMN = "tile", "scalar", "row", "column"
+BT, FB = "BT", "FB"
+# Bytes that a table holds for each column: a bias, or a parameter of the fixpipe, a word of 64 bits (DOC Fixpipe).
+TABLES = {BT: 4, FB: 8}
 VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "bitcast", "subview")
 
 
@@ -59,9 +62,16 @@ def accumulator_bytes(v: Value) -> int:
     return v.numel // (rows * columns) * align(rows, 16) * align(columns, 16) * 4
 
 
-def table_bytes(v: Value) -> int:
-    """Bytes of a row in the bias table, which holds four for each element."""
-    return v.numel * 4
+def table_bytes(v: Value, table: str) -> int:
+    """Bytes of a row in one of `TABLES`."""
+    return v.numel * TABLES[table]
+
+
+def buffer_bytes(v: Value, space: str) -> int:
+    """Bytes of a value in one of the Cube's buffers."""
+    if space in TABLES:
+        return table_bytes(v, space)
+    return accumulator_bytes(v) if space == "L0C" else fractal_bytes(v)
 
 
 def padded_elements(v: Value, bits: int) -> int:

@@ -4,9 +4,10 @@
     L1     a tile that is loaded only to be an operand of a matrix product (ND to NZ on the way)
     L0C    a matrix product, and an accumulator that a loop carries for it
     BT     the row that an accumulator starts from (accumulator_inits.py)
+    FB     the row of scales that a product is multiplied by on its way out
     VIEW   a transpose of an L1 tile, which the way to L0 does for nothing; a window of it (LoadData3D, see `is_window`)
     (what an explicit buffer holds lives where the buffer does)
-    FIXP   a cast of an L0C value on its way out: the fixpipe does it, no buffer is needed
+    FIXP   a cast of an L0C value on its way out, or its product with scales: the fixpipe does it, no buffer is needed
 
 A value of L0C that the Vector unit (or a coupled core's store) needs gets a copy in UB as well: `copied_to_ub`. A value of
 UB that becomes an operand of a product gets a place in L1: `staged`.
@@ -19,9 +20,9 @@ import functools
 from ...ir.building.buffers import moved
 from ...ir.passes.split_cores import VECTOR
 from ...ir.program import Op, Program, Region, Value
-from .accumulator_inits import BIAS, BT, OTHER, ZERO, bias_load, start_of
+from .accumulator_inits import BIAS, OTHER, ZERO, bias_load, start_of
 from .buffer_spaces import made_in_place
-from .layouts import TILE, Definitions
+from .layouts import BT, FB, TILE, Definitions
 from .uses import WINDOWS, Uses, is_window
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
@@ -204,16 +205,42 @@ class MemorySpaces(Uses):
                 continue
             if self.fixpipe and _by_fixpipe(op, i):
                 continue
-            if op.kind == "cast" and self.fixpipe and self._cast_on_the_way_out(op):
-                self.of_value[op.results[0].id] = FIXP
-                self.definitions.folded.add(op.results[0].id)
+            if op.kind == "fixpipe_scaled" and self._scaled_on_the_way_out(op):
+                self._to_fixpipe(op.operand(1))
+            elif not (op.kind == "cast" and self.fixpipe and self._cast_on_the_way_out(op)):
+                self.copied_to_ub.add(v.id)
                 continue
-            self.copied_to_ub.add(v.id)
+            self.of_value[op.results[0].id] = FIXP
+            self.definitions.folded.add(op.results[0].id)
+
+    def _scaled_on_the_way_out(self, op: Op) -> bool:
+        """Whether the scales are a number, or a row that was loaded for nothing else."""
+        scale = op.operand(1)
+        there = not scale.shape or self._scales_load(scale) is not None
+        return self.fixpipe and there and self._only_stored(op)
+
+    def _scales_load(self, scale: Value) -> Op | None:
+        """The load of a row that nothing but the fixpipe reads."""
+        root = self.definitions.root(scale)
+        made = None if root is None else self.definitions.of(root)
+        if made is None or made.kind != "load" or _on_vector(made) or made.results[0].numel != scale.numel:
+            return None
+        readers = self.readers(made.results[0])
+        scales = (o.kind == "fixpipe_scaled" and i == 1 and self._only_stored(o) for o, i in readers)
+        return made if all(scales) else None
+
+    def _to_fixpipe(self, scale: Value) -> None:
+        load = self._scales_load(scale) if scale.shape else None
+        if load is not None:
+            self.of_value[load.results[0].id] = FB
 
     def _cast_on_the_way_out(self, op: Op) -> bool:
+        return op.results[0].dtype.name in OUT_CASTS and self._only_stored(op)
+
+    def _only_stored(self, op: Op) -> bool:
+        """Whether the fixpipe stores the result, and nothing else reads it."""
         readers = self.readers(op.results[0])
-        stores = all(_by_fixpipe(o, i) for o, i in readers)
-        return bool(readers) and stores and op.results[0].dtype.name in OUT_CASTS
+        return bool(readers) and all(_by_fixpipe(o, i) for o, i in readers)
 
 
 def _on_vector(op: Op) -> bool:

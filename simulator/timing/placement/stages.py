@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...ir.pointer_roots import pointer_roots
 from ...ir.program import Op, Value, walk
-from .accumulator_inits import BT
+from .layouts import TABLES
 from .memory_spaces import L0C, L1, UB, MemorySpaces
 
 CUBE, VECTOR = "cube", "vector"
@@ -102,7 +102,7 @@ class _Body:
         if op.kind == "dot":
             return CUBE
         if op.kind == "load":
-            return CUBE if spaces.space_of(op.results[0]) in (L1, BT) else VECTOR
+            return CUBE if spaces.space_of(op.results[0]) in (L1, *TABLES) else VECTOR
         root_of = spaces.definitions.root
         if op.kind in ("store", "atomic"):
             root = root_of(op.operand(1))

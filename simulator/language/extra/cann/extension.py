@@ -15,6 +15,7 @@ from . import (
     extension_custom,
     extension_hints,
     extension_memory,
+    extension_quantised,
     extension_slices,
     extension_sync,
 )
@@ -22,6 +23,7 @@ from .extension_buffers import *  # noqa: F403
 from .extension_custom import *  # noqa: F403
 from .extension_hints import *  # noqa: F403
 from .extension_memory import *  # noqa: F403
+from .extension_quantised import *  # noqa: F403
 from .extension_slices import *  # noqa: F403
 from .extension_sync import *  # noqa: F403
 
@@ -74,5 +76,6 @@ __all__ += extension_buffers.__all__
 __all__ += extension_custom.__all__
 __all__ += extension_hints.__all__
 __all__ += extension_memory.__all__
+__all__ += extension_quantised.__all__
 __all__ += extension_slices.__all__
 __all__ += extension_sync.__all__

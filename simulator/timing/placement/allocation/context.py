@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ....ir.program import Op, Value
-from ..accumulator_inits import BT
-from ..layouts import accumulator_bytes, align, fractal_bytes, table_bytes, tile_bytes
+from ..layouts import align, buffer_bytes, tile_bytes
 from ..memory_spaces import L0C, L1, UB
 from ..needs import Needs
 from ..slots import Slot
@@ -88,8 +87,7 @@ class Allocation:
         """Bytes of one copy of a value in a buffer, aligned; in UB those of one Vector core."""
         if space == UB:
             return align(self._bytes_in_ub(v), self.alignment[UB])
-        measure = {L0C: accumulator_bytes, BT: table_bytes}.get(space, fractal_bytes)
-        return align(measure(v), self.alignment[space])
+        return align(buffer_bytes(v, space), self.alignment[space])
 
     def _bytes_in_ub(self, v: Value) -> int:
         landing = self.choice.blocks.landing

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ....ir.program import Op, Value
-from ..accumulator_inits import BT
-from ..layouts import align, tile_bytes
+from ..layouts import TABLES, align, tile_bytes
 from ..memory_spaces import L1, UB
 from ..scratch import scratch_name
 from ..slots import Slot
@@ -56,8 +55,8 @@ def cross(a: Allocation, op: Op) -> None:
             name = f"{r.name or 'product'} in UB"
             slot = Slot([r], at, _end(a, r, at), a.size(r, UB), label=name, why="product in UB")
             a.ub_copy[r.id] = _in_turn(a, slot, r)
-    if op.kind == "load" and a.spaces.space_of(op.results[0]) == BT:
-        _bias(a, op)
+    if op.kind == "load" and a.spaces.space_of(op.results[0]) in TABLES:
+        _row(a, op)
     if op.kind == "dot":
         _operands(a, op)
 
@@ -76,7 +75,7 @@ def _end(a: Allocation, v: Value, at: int) -> int:
     return max(at, a.lives.last.get(v.id, at))
 
 
-def _bias(a: Allocation, op: Op) -> None:
+def _row(a: Allocation, op: Op) -> None:
     """It stays to the end of the row's life, so that operands of the sum need not wait for its place."""
     r, at = op.results[0], a.lives.at[op.id]
     size, name = align(tile_bytes(r), a.alignment[L1]), f"{r.name or 'bias'} in L1"

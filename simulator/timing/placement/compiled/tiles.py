@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ....ir.program import Op, Value
-from ..accumulator_inits import BT
-from ..layouts import BLOCK_BYTES, accumulator_bytes, align, fractal_bytes, table_bytes
-from ..memory_spaces import L0C, UB
+from ..layouts import BLOCK_BYTES, align, buffer_bytes
+from ..memory_spaces import UB
 
 # Why a buffer is there.
 TILE = "tile"
@@ -131,8 +130,7 @@ def tile_size(t: PlannedTile) -> int:
     """Bytes, not aligned yet. Outside of UB the layout is that of the Cube."""
     if t.space == UB:
         return -(-spread_bits(t.padded, t.bits, t.spread) // 8)
-    measure = {L0C: accumulator_bytes, BT: table_bytes}.get(t.space, fractal_bytes)
-    return max((measure(v) for v in t.values), default=0) // t.pieces
+    return max((buffer_bytes(v, t.space) for v in t.values), default=0) // t.pieces
 
 
 def spread_bits(shape: tuple[int, ...], bits: int, spread: frozenset[int]) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....ir.program import Op, Value
-from ..accumulator_inits import BT
 from ..allocation.extra_slots import BIAS_IN_L1
+from ..layouts import TABLES
 from ..memory_spaces import FIXP, L0C, L1, UB, VIEW
 from . import scratch
 from .building import StepBuilder
@@ -38,7 +38,7 @@ def _loaded(b: StepBuilder, op: Op, r: Value, space: str) -> PlannedTile:
         whole.loaded = True
         b.step(op, [], [whole])
         b.step(op, [whole], [t])
-    if space == BT:
+    if space in TABLES:
         row = b.l1[op.id, BIAS_IN_L1] = b.tile(r.shape, element_of(r), FOR_CUBE, op, r, UB)
         row.space = L1
         b.step(op, [], [row])

@@ -35,7 +35,8 @@ from ..facts.study.words import (
     tiling_line,
     tiling_text,
 )
-from .svg import ChartFrame, el, line, mark, spot
+from .bits_chart import bits_chart
+from .svg import ChartFrame, line, mark
 from .writing import Page, Section, render
 
 TITLES = {
@@ -114,7 +115,7 @@ def _of_study(study: StudySweep, name: str) -> list[Section]:
         kept=kept_text, tiling=tiling_text, knobs=names,
     )  # fmt: skip
     title = f"{texts.clean(name, 40)}: error by mode, with time"
-    return [Section(f"modes-{study.outputs.index(name)}", title, _modes(rows, name) + table, lead(study))]
+    return [Section(f"modes-{study.outputs.index(name)}", title, bits_chart(rows, name) + table, lead(study))]
 
 
 def lead(study: StudySweep) -> str:
@@ -130,34 +131,6 @@ def _sentence(words: str) -> str:
 
 def _rules(rows: Iterable[ModeRow], name: str) -> list[str]:
     return list(dict.fromkeys(v.rule for r in rows if name in r.verdicts for v in r.verdicts[name][ROUNDED]))
-
-
-def _modes(rows: Iterable[ModeRow], name: str) -> Markup:
-    """Time against effective bits; right and up is slow and exact."""
-    every = labelled(rows, name)
-    points = [
-        (r, _bits(r, name, EXACT), _bits(r, name, ROUNDED))
-        for r in every.values()
-        if r.time_us is not None and r.time_us > 0
-    ]
-    points = [p for p in points if p[1] is not None or p[2] is not None]
-    if not points:
-        return Markup("")
-    frame = ChartFrame(width=760, height=380)
-    x = frame.x(*spread([r.time_us or 0 for r, *_ in points], log=True), log=True)
-    y = frame.y(0.0, max(b for _, *bits in points for b in bits if b is not None) * 1.12)
-    parts = [frame.axes(x, y, "us", "effective bits")]
-    for k, (r, exact, rounded) in enumerate(points):
-        at = x(r.time_us or 0)
-        if exact is not None and rounded is not None:
-            parts.append(el("line", class_=f"s{k % 7} pale thick", x1=at, x2=at, y1=y(exact), y2=y(rounded)))
-        for shape, bits, against in ((0, exact, "exact"), (1, rounded, "rounded")):
-            if bits is not None:
-                tip = f"{row_name(r)}: {texts.micros(r.time_us or 0)} us, {bits:.4g} bits ({against})"
-                parts.append(spot(shape, at, y(bits), 5.5, tip, f"f{k % 7}"))
-    names = [(next(n for n, x in every.items() if x is r), k % 7) for k, (r, *_) in enumerate(points)]
-    chart = frame.svg(f"Effective bits of {texts.clean(name, 40)} against time", *parts)
-    return render("legend.html", chart=chart, names=names, note="Circles: exact. Squares: rounded.")
 
 
 # ---- a sweep ----

@@ -18,6 +18,7 @@ from ...simulator.record.run import Run
 from .blame import error_blame
 from .differences import difference
 from .explorations import heat_map, pareto
+from .fronts import precision_front
 from .precision import error_histogram, error_magnitude, precision_bars, precision_sweep
 from .style import save
 from .timelines import occupancy, roofline, timeline
@@ -32,13 +33,13 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
         "blame": error_blame,
     },
     "exploration": {"pareto": pareto, "heatmap": heat_map},
-    "study": {"precision": precision_bars, "sweep": precision_sweep},
+    "study": {"precision": precision_bars, "sweep": precision_sweep, "front": precision_front},
 }
 PAIRS: dict[str, Callable[[Run, Run], Figure]] = {"difference": difference}
 
 __all__ = [
     "PAIRS", "PICTURES", "difference", "error_blame", "error_histogram", "error_magnitude", "heat_map", "occupancy",
-    "pareto", "precision_bars", "precision_sweep", "roofline", "save", "timeline",
+    "pareto", "precision_bars", "precision_front", "precision_sweep", "roofline", "save", "timeline",
 ]  # fmt: skip
 
 

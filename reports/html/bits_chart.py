@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ...kernels.study.results import ModeRow
 from ..facts import texts
 from ..facts.charts import Scale, spread
-from ..facts.labels import Box, labels
+from ..facts.study.labels import LabelBox, labels
 from ..facts.study.points import StudyPoint, families, front, study_points
 from .svg import ChartFrame, el, line, spot
 from .writing import render
@@ -45,13 +45,13 @@ def _ends(bits: Sequence[float]) -> tuple[float, float]:
 
 def _places(
     points: Sequence[StudyPoint], frame: ChartFrame, x: Scale, y: Scale, best: Sequence[tuple[float, float]]
-) -> list[Box | None]:
-    inside = Box(frame.left, frame.top, frame.width - frame.left - frame.right, y(y.low) - frame.top)
+) -> list[LabelBox | None]:
+    inside = LabelBox(frame.left, frame.top, frame.width - frame.left - frame.right, y(y.low) - frame.top)
     at = [(x(p.time_us), y(p.bits)) for p in points]
     return labels(at, [(LETTER * len(p.label), HEIGHT) for p in points], inside, REACH, best)
 
 
-def _label(p: StudyPoint, box: Box | None, x: Scale, y: Scale) -> Markup:
+def _label(p: StudyPoint, box: LabelBox | None, x: Scale, y: Scale) -> Markup:
     """The name, with a line to it where it stands apart."""
     if box is None:
         return Markup("")

@@ -11,8 +11,8 @@ from ...kernels.study.results import Study
 from ...simulator.errors import UsageError
 from ..facts import texts
 from ..facts.charts import spread
-from ..facts.labels import Box, labels
 from ..facts.study.json_form import read_study
+from ..facts.study.labels import LabelBox, labels
 from ..facts.study.points import StudyPoint, families, front, study_points
 from .style import COLOURS, below, new_figure, plain_figures, styled
 
@@ -60,14 +60,14 @@ def _labels(figure: Figure, axes: Any, points: Sequence[StudyPoint]) -> None:
     for p, where, box in zip(
         points,
         at,
-        labels(at, sizes, Box(ends.x0, ends.y0, ends.width, ends.height), REACH, best),
+        labels(at, sizes, LabelBox(ends.x0, ends.y0, ends.width, ends.height), REACH, best),
         strict=True,
     ):
         if box is not None:
             _label(axes, p, where, box)
 
 
-def _label(axes: Any, p: StudyPoint, at: tuple[float, ...], box: Box) -> None:
+def _label(axes: Any, p: StudyPoint, at: tuple[float, ...], box: LabelBox) -> None:
     place = axes.transData.inverted().transform(box.middle)
     axes.annotate(p.label, place, fontsize=SIZE, ha="center", va="center", annotation_clip=False)
     end = box.leader(*at)

@@ -7,9 +7,9 @@ from itertools import combinations
 import hypothesis.strategies as st
 from hypothesis import given
 
-from ascendtile.reports.facts.labels import LED, Box, around, labels
+from ascendtile.reports.facts.study.labels import LED, LabelBox, around, labels
 
-FRAME = Box(60.0, 16.0, 680.0, 480.0)
+FRAME = LabelBox(60.0, 16.0, 680.0, 480.0)
 places = st.tuples(st.floats(60.0, 740.0), st.floats(16.0, 496.0))
 
 
@@ -47,4 +47,4 @@ def test_a_label_keeps_clear_of_the_line():
 
 
 def test_where_there_is_no_room_there_is_no_label():
-    assert labels([(5.0, 5.0)], [(60.0, 14.0)], Box(0.0, 0.0, 30.0, 10.0), 5.0) == [None]
+    assert labels([(5.0, 5.0)], [(60.0, 14.0)], LabelBox(0.0, 0.0, 30.0, 10.0), 5.0) == [None]

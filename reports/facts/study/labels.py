@@ -30,7 +30,7 @@ LED = 9.0  # pixels from the point to its label, from which on a line leads ther
 
 
 @dataclass(frozen=True)
-class Box:
+class LabelBox:
     """A rectangle: x grows to the right, and y in either way."""
 
     left: float
@@ -50,12 +50,12 @@ class Box:
     def middle(self) -> tuple[float, float]:
         return self.left + self.width / 2, self.low + self.height / 2
 
-    def overlaps(self, other: Box) -> bool:
+    def overlaps(self, other: LabelBox) -> bool:
         """Whether they share an area; touching edges do not."""
         across = self.left < other.right and other.left < self.right
         return across and self.low < other.high and other.low < self.high
 
-    def holds(self, other: Box) -> bool:
+    def holds(self, other: LabelBox) -> bool:
         """Whether the other one is inside."""
         across = self.left <= other.left and other.right <= self.right
         return across and self.low <= other.low and other.high <= self.high
@@ -70,18 +70,18 @@ class Box:
         return end if math.dist((x, y), end) > LED else None
 
 
-def around(x: float, y: float, reach: float) -> Box:
+def around(x: float, y: float, reach: float) -> LabelBox:
     """The square that a mark takes."""
-    return Box(x - reach, y - reach, 2 * reach, 2 * reach)
+    return LabelBox(x - reach, y - reach, 2 * reach, 2 * reach)
 
 
 def labels(
     points: Sequence[tuple[float, float]],
     sizes: Sequence[tuple[float, float]],
-    frame: Box,
+    frame: LabelBox,
     reach: float,
     lines: Sequence[tuple[float, float]] = (),
-) -> list[Box | None]:
+) -> list[LabelBox | None]:
     """A place for the label of each point, as near as there is room; None where there is none inside the frame.
 
     sizes: width and height of each label. reach: half the width of a mark. lines: corners of a line through the chart, which
@@ -89,7 +89,7 @@ def labels(
     """
     marks = [around(x, y, reach) for x, y in points]
     drawn = [around(x, y, 1.0) for x, y in _dots(lines)]
-    found: list[Box | None] = [None] * len(points)
+    found: list[LabelBox | None] = [None] * len(points)
     for k in sorted(range(len(points)), key=lambda k: _room(points, k)):
         taken = [*marks, *(b for b in found if b)]
         inside = (b for b in _candidates(*points[k], *sizes[k], reach) if frame.holds(b))
@@ -97,7 +97,7 @@ def labels(
     return found
 
 
-def _chosen(free: Iterable[Box], drawn: Sequence[Box]) -> Box | None:
+def _chosen(free: Iterable[LabelBox], drawn: Sequence[LabelBox]) -> LabelBox | None:
     """The first that keeps clear of the line, else the first."""
     first = None
     for box in free:
@@ -112,18 +112,18 @@ def _room(points: Sequence[tuple[float, float]], k: int) -> float:
     return min((math.dist(points[k], p) for j, p in enumerate(points) if j != k), default=math.inf)
 
 
-def _clear(box: Box, others: Iterable[Box]) -> bool:
+def _clear(box: LabelBox, others: Iterable[LabelBox]) -> bool:
     return not any(box.overlaps(other) for other in others)
 
 
-def _candidates(x: float, y: float, width: float, height: float, reach: float) -> Iterator[Box]:
+def _candidates(x: float, y: float, width: float, height: float, reach: float) -> Iterator[LabelBox]:
     """Places around a point, nearest first: the label's near edge or corner lies in the direction."""
     for ring in range(RINGS):
         distance = reach + 2.0 + ring * height / 2
         for degrees in DIRECTIONS:
             ux, uy = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
             left = x + distance * ux + (width * (ux - 1) / 2)
-            yield Box(left, y + distance * uy + height * (uy - 1) / 2, width, height)
+            yield LabelBox(left, y + distance * uy + height * (uy - 1) / 2, width, height)
 
 
 def _dots(corners: Sequence[tuple[float, float]], step: float = 4.0) -> Iterator[tuple[float, float]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .device_checks import RELEASES, check_options
 from .errors import UsageError
 from .l2.state import LOOP, REPLACED, L2State
-from .precision.numeric_switches import check_numerics
+from .precision.numerics_file import chosen_numerics
 from .products import Product, load_product
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Device:
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
-    numerics: choices that differ from the product's or the usual ones, see `simulator/precision/numeric_switches.py`.
+    numerics: choices that differ from the product's or the usual ones, see `simulator/precision/numeric_switches.py`; or
+    the path of a file of them, alone or as the choice "file" (`simulator/precision/numerics_file.py`).
     atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
     explain: whether a launch is timed again and again to say what holds its time up: with one limit lifted at a time, and
@@ -121,7 +122,7 @@ class Device:
                 f"unknown cube_math_type {self.cube_math_type!r}; allowed are {', '.join(CUBE_MATH_TYPES)}"
             )
         check_options(self)
-        object.__setattr__(self, "numerics", check_numerics(self.numerics))
+        object.__setattr__(self, "numerics", chosen_numerics(self.numerics))
 
     @property
     def author(self) -> str:

@@ -9,11 +9,14 @@ from typing import Any
 from .device import TRITON_ASCEND, USUAL_RELEASE, Device
 from .errors import UsageError
 from .l2.state import told
-from .precision.numeric_switches import FIXED, OF_PRODUCT, SWITCHES
+from .precision.numeric_switches import FIXED, OF_PRODUCT, SWITCHES, block_k_of
+from .precision.numerics_file import ChosenNumerics
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
 
-_REGISTER = MappingProxyType({"RNE": "RINT", "RNA": "ROUND", "RNZ": "RNZ", "TRUNC": "TRUNC"})
+_REGISTER = MappingProxyType(
+    {"RNE": "RINT", "RNA": "ROUND", **{mode: mode for mode in ("RNZ", "TRUNC", "FLOOR", "CEIL", "ODD")}}
+)
 
 
 def choice(device: Device, name: str) -> Any:
@@ -50,7 +53,9 @@ def stated(device: Device) -> dict[str, str]:
 def _description(device: Device, name: str) -> str:
     value = choice(device, name)
     if name in device.numerics:
-        return f"{value} (chosen)"
+        chosen = device.numerics
+        of_file = isinstance(chosen, ChosenNumerics) and name in chosen.of_file
+        return f"{value} (file {chosen.file})" if of_file else f"{value} (chosen)"
     if name == "hf32_round":
         return (
             f"{switch_name(device.hf32_round)} in tl.dot; RNA in matmul (documented: its kernel sets mode 1)"
@@ -68,27 +73,49 @@ def _graded(value: Any, assumed: bool) -> str:
 def numerics(device: Device) -> Numerics:
     """The choices in force, as the units take them."""
     of_product = {name: choice(device, name) for name in OF_PRODUCT}
-    block_k = choice(device, "cube_block_k")
-    cube = CubeRules(
-        accumulate=device.accumulate,
-        overflow=of_product["overflow_mode"],
-        hf32_round=hf32_round(device),
-        fp32_subnormals=of_product["fp32_subnormals"],
-        fp16_subnormals=of_product["fp16_subnormals"],
-        hf32_subnormals="flush" if choice(device, "hf32_flush_subnormal_inputs") == "on" else "keep",
-        block_k=block_k if isinstance(block_k, int) else None,
-        block_round=block_round(device),
-        accumulator="fp16" if _fp16_accumulator(device) else None,
-    )
     return Numerics(
         sum_order=of_product["sum_order"],
+        sum_tree=choice(device, "sum_tree"),
+        repeat_bytes=int(choice(device, "sum_repeat_bytes")),
         overflow=of_product["overflow_mode"],
+        directed_overflow=choice(device, "directed_overflow"),
+        to_integer=choice(device, "float_to_int_overflow"),
+        cast_round=_REGISTER[choice(device, "cast_round")],
+        fused=choice(device, "fma_round") == "once",
         fp32_subnormals=of_product["fp32_subnormals"],
+        bf16_subnormals=_as_fp32(device, "bf16_subnormals"),
         fp16_subnormals=of_product["fp16_subnormals"],
-        cube=cube,
+        cube=_cube(device),
         hf32=device.hf32,
         coarse=choice(device, "recip_rsqrt_model") == "nine_bits",
     )
+
+
+def _cube(device: Device) -> CubeRules:
+    block_k = choice(device, "cube_block_k")
+    one = isinstance(block_k, int)
+    return CubeRules(
+        accumulate=device.accumulate,
+        overflow=choice(device, "overflow_mode"),
+        hf32_round=hf32_round(device),
+        hf32_grid={"11": "hf32", "10": "tf32"}[choice(device, "hf32_bits")],
+        fp32_subnormals=_as_fp32(device, "cube_subnormals"),
+        bf16_subnormals=_as_fp32(device, "bf16_subnormals"),
+        fp16_subnormals=choice(device, "fp16_subnormals"),
+        hf32_subnormals="flush" if choice(device, "hf32_flush_subnormal_inputs") == "on" else "keep",
+        block_k=block_k if one else None,
+        block_k_of=() if one or block_k == "per_format" else tuple(block_k_of(block_k).items()),
+        block_round=block_round(device),
+        block_sum=choice(device, "cube_block_sum"),
+        k_order=choice(device, "cube_k_order"),
+        accumulator="fp16" if _fp16_accumulator(device) else None,
+    )
+
+
+def _as_fp32(device: Device, name: str) -> str:
+    """The rule of a type for subnormal values, where it is not that of FP32."""
+    chosen: str = choice(device, name)
+    return choice(device, "fp32_subnormals") if chosen == "as_fp32" else chosen
 
 
 def _fp16_accumulator(device: Device) -> bool:

@@ -60,6 +60,14 @@ def read_assignments(ctx: click.Context, option: click.Parameter, given: tuple[s
     return out
 
 
+def read_numerics(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """As `read_assignments`; a text that ends in .toml and assigns nothing is a file of choices."""
+    from ...simulator.precision.numerics_file import FILE
+
+    texts = (f"{FILE}={t}" if t.endswith(".toml") and "=" not in t else t for t in given)
+    return read_assignments(ctx, option, tuple(texts))
+
+
 def assignments(*names: str, help: str, **attributes: Any) -> Decorator:
     """An option of `name=value`."""
     return click.option(*names, cls=AssignmentOption, help=help, **attributes)
@@ -111,7 +119,10 @@ l2_option = click.option(
 set_option = assignments("--set", "overrides", help=A_FIGURE)
 numerics_option = assignments(
     "--numerics",
-    help="Choices of the units: --numerics cube_block_k=1 overflow_mode=saturate; a wrong one lists all.",
+    help="Choices of the units: --numerics cube_block_k=1 overflow_mode=saturate; a wrong one lists all. "
+    "Or a file of them: --numerics FILE.toml.",
+    metavar="NAME=VALUE...|FILE.toml",
+    callback=read_numerics,
 )
 input_option = click.option(
     "--input", "input_file", metavar="FILE.npz", help="Inputs by name instead of a case (.npy for one)."

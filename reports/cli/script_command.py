@@ -28,6 +28,7 @@ from .options import (
     json_option,
     l2_option,
     masked_option,
+    numerics_option,
     outside_option,
     product_option,
     set_option,
@@ -55,6 +56,7 @@ def of_scripts(command: Any) -> click.Command:
         version_option,
         l2_option,
         set_option,
+        numerics_option,
         chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Precision mode of the Cube."),
         outside_option,
         click.option("--cuda", is_flag=True, help='The torch device "cuda" means the simulated device, too.'),
@@ -149,6 +151,7 @@ def _check_targets(asked: SimpleNamespace) -> None:
 
 def _run(asked: SimpleNamespace, found: Collector, made: dict[str, Any]) -> ScriptOutcome:
     from ...simulator.device import device_everywhere
+    from ...simulator.precision.numerics_file import chosen_numerics
     from ...simulator.record.files import picked
     from ...simulator.triton_shim.scripts.child_processes import with_children
     from ...simulator.triton_shim.scripts.script import Script, run_script
@@ -157,6 +160,7 @@ def _run(asked: SimpleNamespace, found: Collector, made: dict[str, Any]) -> Scri
     devices = ("npu", "cuda") if asked.cuda else ("npu",)
     options = picked(asked, "product overrides cube_math_type explain") | made
     options |= {"values": not asked.no_values, "time": not asked.no_time}
+    options["numerics"] = chosen_numerics(asked.numerics)  # read here: the script may go to another folder
     options["timeline"] = TIMELINE if asked.save or asked.out else 0
     script = Script(asked.script, asked.arguments, asked.module)
     away = _no_output() if asked.as_json else contextlib.nullcontext()

@@ -19,6 +19,7 @@ from .l2_text import l2_option
 from .texts import clean
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
+OF_FILE = " (file "  # begins the name of the file of numerics that made it
 SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
 USUAL = {
     "cube_math_type": "KEEP_DTYPE",
@@ -134,7 +135,7 @@ def _numerics(run: Run) -> dict[str, str]:
     """What the user chose; a changed figure of the product is there already."""
     changed = facts.overrides(run)
     given = {n: str(run.options.get(n, "")) for n in SWITCHES if f"numerics.{n}" not in changed}
-    return {n: x.removesuffix(CHOSEN) for n, x in given.items() if x.endswith(CHOSEN)}
+    return {n: x.partition(" (")[0] for n, x in given.items() if x.endswith(CHOSEN) or OF_FILE in x}
 
 
 def _options(run: Run) -> dict[str, Any]:

@@ -272,11 +272,12 @@ def numerics(run: Run) -> Block:
 
 def numerics_lines(chosen: Mapping[str, str]) -> Block:
     """One paragraph: choices with a source, those of the user, and those that nobody published."""
-    groups: dict[str, list[str]] = {"": [], "chosen": [], "assumed": []}
+    groups: dict[str, list[str]] = {"": [], "chosen": [], "file": [], "assumed": []}
     for name, text in chosen.items():
-        kind = next((k for k in ("chosen", "assumed") if f"({k}" in text), "")
+        kind = next((k for k in ("chosen", "file", "assumed") if f"({k}" in text), "")
         groups[kind].append(f"{name}={text.partition(' (')[0]}")
-    heads = {"": "numerics", "chosen": "chosen", "assumed": "assumed, nobody published them"}
+    file = next((x.partition(" (file ")[2].rstrip(")") for x in chosen.values() if " (file " in x), "")
+    heads = {"": "numerics", "chosen": "chosen", "file": file, "assumed": "assumed, nobody published them"}
     told = ((heads[k], clean(", ".join(found), 600)) for k, found in groups.items() if found)
     return [Text(f"\n{head}: {text}", style="dim") for head, text in told]
 

@@ -138,8 +138,15 @@ class NumpyBackend(Backend):
         return vector.flushed(x, v.dtype, self.numerics) if isinstance(v.dtype, DType) else x
 
     def noticed(self, x: np.ndarray, dtype: DType) -> np.ndarray:
-        """Look for subnormal values among what comes from memory: results never are, so operands need a look only then."""
-        if not self.subnormals_seen and self.numerics.flushes(dtype) and x.dtype == np.float32:
+        """Look for subnormal values among what comes from memory: results never are, so operands need a look only then.
+
+        Where results stay subnormal and operands do not, every operand needs one.
+        """
+        if self.subnormals_seen or not self.numerics.flushes_operands(dtype) or x.dtype != np.float32:
+            return x
+        if not self.numerics.flushes(dtype):
+            self.subnormals_seen = True
+        else:
             self.subnormals_seen = has_subnormals(np.ascontiguousarray(x).reshape(-1))
         return x
 

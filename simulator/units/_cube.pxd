@@ -2,7 +2,7 @@
 #
 # A tile is MR x NR accumulators, row by row. Panel `a` is (MR, k), panel `b` is (k, NR), both contiguous.
 
-from ascendtile.simulator.precision._rounding cimport Cut, Ends, Target
+from ascendtile.simulator.precision._rounding cimport Cut, Ends, Mode, Target
 
 cdef enum:
     MR = 8    # rows of a register tile: with AVX-512 all of them at once, else four at a time
@@ -23,3 +23,5 @@ cdef struct Rule:  # rounding after a block
     Cut cut
     Ends ends
     bint flush     # FP32 subnormals become zero of their sign
+
+cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcept nogil

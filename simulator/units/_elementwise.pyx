@@ -154,8 +154,20 @@ def log_f32(const float[::1] x, float[::1] out, bint odd):
                 out[i] = <float> nan
 
 
+cdef enum Tree:  # in which order the lanes of a repeat are added
+    ADJACENT
+    HALVES
+    SEQUENTIAL
+
+cdef enum:
+    MOST_LANES = 256
+
+TREES = {"adjacent": ADJACENT, "halves": HALVES, "sequential": SEQUENTIAL}
+
+
 cdef struct Rules:
     Target target  # the type of the sums
+    Tree tree
     float limit  # largest finite value if sums saturate, else infinity
     float tiny  # smallest normal value if subnormal sums are flushed, else 0
 
@@ -179,7 +191,7 @@ cdef inline void settle_level(float* work, Py_ssize_t n, Rules rules) noexcept n
 
 
 cdef float pair_tree(const float* x, Py_ssize_t n, float* work, Rules rules) noexcept nogil:
-    """Sum of up to 128 lanes: adjacent pairs, level by level, each addition rounded in the data type."""
+    """Sum of up to MOST_LANES: adjacent pairs, level by level, each addition rounded in the data type."""
     cdef Py_ssize_t i, m
     cdef const float* level = x
     if n == 1:
@@ -197,26 +209,52 @@ cdef float pair_tree(const float* x, Py_ssize_t n, float* work, Rules rules) noe
     return work[0]
 
 
+cdef float half_tree(const float* x, Py_ssize_t n, Py_ssize_t lanes, float* work, Rules rules) noexcept nogil:
+    """As pair_tree, but lane i is added to lane i + lanes / 2; lanes that are not there are left out."""
+    cdef Py_ssize_t i
+    cdef const float* level = x
+    while lanes > 1:
+        lanes >>= 1
+        for i in range(min(n, lanes)):
+            work[i] = level[i] + level[i + lanes] if i + lanes < n else level[i]
+        n = min(n, lanes)
+        level = work
+        settle_level(work, n, rules)
+    return level[0]
+
+
+cdef float running_sum(const float* x, Py_ssize_t n, Rules rules) noexcept nogil:
+    cdef float total = x[0]
+    cdef Py_ssize_t i
+    for i in range(1, n):
+        total = total + x[i]
+        settle_level(&total, 1, rules)
+    return total
+
+
+cdef float repeat_sum(const float* x, Py_ssize_t n, Py_ssize_t lanes, float* work, Rules rules) noexcept nogil:
+    if rules.tree == SEQUENTIAL:
+        return running_sum(x, n, rules)
+    if rules.tree == HALVES:
+        return half_tree(x, n, lanes, work, rules)
+    return pair_tree(x, n, work, rules)
+
+
 cdef float row_sum(
     const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, bint sequential, Rules rules
 ) noexcept nogil:
-    cdef float[128] work
+    cdef float[MOST_LANES] work
     cdef Py_ssize_t i, count
-    cdef float total
     count = (n + lanes - 1) // lanes
     for i in range(count):
-        sums[i] = pair_tree(x + i * lanes, min(lanes, n - i * lanes), work, rules)
+        sums[i] = repeat_sum(x + i * lanes, min(lanes, n - i * lanes), lanes, work, rules)
     if sequential:
-        total = sums[0]
-        for i in range(1, count):
-            total = total + sums[i]
-            settle_level(&total, 1, rules)
-        return total
+        return running_sum(sums, count, rules)
     while count > 1:
         n = count
         count = (n + lanes - 1) // lanes
         for i in range(count):
-            sums[i] = pair_tree(sums + i * lanes, min(lanes, n - i * lanes), work, rules)
+            sums[i] = repeat_sum(sums + i * lanes, min(lanes, n - i * lanes), lanes, work, rules)
     return sums[0]
 
 
@@ -226,19 +264,21 @@ def sum_rows(
     float[::1] sums,
     int lanes,
     Target target,
+    Tree tree,
     bint sequential,
     float limit,
     float tiny,
 ):
     """Sum of every row in the Vector unit's order.
 
-    sums: scratch for ceil(columns / lanes) values; lanes <= 128. target: what each addition is rounded to.
+    sums: scratch for ceil(columns / lanes) values; lanes: a power of two up to MOST_LANES. target: what each addition
+    is rounded to. tree: a value of TREES.
     sequential: repeats' results are added one after another (tree-sequential) instead of by the same tree
     again (tree-tree). limit: the largest finite value if sums saturate, else infinity.
     tiny: the smallest normal value if subnormal sums become zero, else 0.
     """
     cdef Py_ssize_t r
-    cdef Rules rules = Rules(target, limit, tiny)
+    cdef Rules rules = Rules(target, tree, limit, tiny)
     with nogil:
         for r in range(x.shape[0]):
             out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, sequential, rules)

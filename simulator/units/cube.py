@@ -28,6 +28,7 @@ from ..precision import _rounding
 from ..precision.rounding import round_to
 from ._cube import PATHS, multiply, scratch_doubles
 from ._elementwise import has_subnormals
+from ._steps import multiply_in_steps
 from .blocks import new_tile
 from .cube_rules import CubeRules
 
@@ -87,7 +88,7 @@ def exact_product(
 ) -> Float32:
     """`start` + x @ y in the Cube's order, in `out` (None: in `start` itself). Operands are on their grid.
 
-    start: None for zeros; under the default rounding, FP32 accumulators are brought to what the unit holds on the way.
+    start: None for zeros; where `_settles_on_the_way` says so, accumulators are brought to what the unit holds on the way.
     path: index of PATHS.
     """
     c = start if out is None else out
@@ -95,7 +96,11 @@ def exact_product(
     if c.size == 0 or x.shape[-1] == 0:
         c[...] = 0 if start is None else _settle(start.copy(), rules)
         return c
+    if rules.k_order == "descending":
+        return _last_step_first(x, y, start, rules, path, c)
     left, right, stack = _as_stacks(x, y, c)
+    if rules.block_sum != "exact":
+        return _in_steps(left, right, stack, start, rules, c)
     kb = min(rules.products_per_step, x.shape[-1])
     first = None if start is None else start.reshape(stack.shape)
 
@@ -115,6 +120,34 @@ def exact_product(
         )
 
     _on_all_processors(part, stack.shape, stack.size * x.shape[-1])
+    return c
+
+
+def _last_step_first(
+    x: Float32, y: Float32, start: Float32 | None, rules: CubeRules, path: int, out: Float32
+) -> Float32:
+    """The steps backward: those that the ascending order has, of which the last one may be shorter."""
+    k, kb, rules = x.shape[-1], rules.products_per_step, rules.with_switches({"k_order": "ascending"})
+    whole = k // kb * kb
+    if whole < k:
+        rest = np.ascontiguousarray(x[..., whole:]), np.ascontiguousarray(y[..., whole:, :])
+        start = exact_product(*rest, start, rules, path, out)
+    if whole:
+        back = np.arange(whole).reshape(-1, kb)[::-1].reshape(-1)
+        exact_product(np.take(x, back, -1), np.take(y, back, -2), start, rules, path, out)
+    return out
+
+
+def _in_steps(
+    left: Float32, right: Float32, stack: Float32, start: Float32 | None, rules: CubeRules, c: Float32
+) -> Float32:
+    """`exact_product` where the sums of steps are not exact."""
+    if start is not c:
+        c[...] = 0 if start is None else start
+    kb = min(rules.products_per_step, left.shape[-1])
+    target, mode = _rounding.TARGETS[rules.accumulates_in], _rounding.MODES[rules.block_round]
+    ends = rules.overflow == "saturate", rules.flushes_results
+    multiply_in_steps(left, right, stack, np.empty(kb), kb, rules.extra_bits, target, mode, *ends)
     return c
 
 
@@ -138,7 +171,8 @@ def _on_all_processors(
 
 def _settles_on_the_way(rules: CubeRules) -> bool:
     """Whether the loops bring old accumulators to what the unit holds as they read them."""
-    return (rules.accumulates_in, rules.overflow, rules.block_round) == ("fp32", "inf_nan", "RINT")
+    rule = rules.accumulates_in, rules.overflow, rules.block_round, rules.block_sum
+    return rule == ("fp32", "inf_nan", "RINT", "exact")
 
 
 def _accumulators(acc: Array | None, shape: tuple[int, ...]) -> Float32:
@@ -176,7 +210,7 @@ def _operand(values: Array, rules: CubeRules, on_grid: bool) -> Float32:
             array = np.ascontiguousarray(array)  # numpy's product takes transposed operands as they are
         if subnormals == "keep" or (rules.operand != "fp16" and not has_subnormals(array.reshape(-1))):
             return array
-    how = (rules.operand, rules.operand_round, rules.overflow)
+    how = (rules.operand_grid, rules.operand_round, rules.overflow)
     if array.dtype != np.float32 or subnormals == "keep" or rules.operand == "fp16":
         return round_to(array, *how, subnormals)
     copy = _flushed(

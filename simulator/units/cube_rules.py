@@ -11,24 +11,38 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import UsageError
+from ..precision.numeric_switches import MOST_EXTRA_BITS, SUBNORMAL_RULES, is_block_sum
 
 # Products whose sum the Cube adds to the accumulator in one rounding. FP32: I, fits effective bits measured on devices
 # (Jittor pull request 18025) and the rate of 16 x 16 x 4 per cycle. The others: A, one cycle's worth of k.
 BLOCK_K: Mapping[str, int] = MappingProxyType({"fp16": 16, "bf16": 16, "hf32": 8, "fp32": 4, "int8": 32})
 
+
+def flushes_operands(rule: str) -> bool:
+    return rule in ("flush", "flush_operands")
+
+
+def flushes_results(rule: str) -> bool:
+    return rule in ("flush", "flush_results")
+
+
 _ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "operand": tuple(BLOCK_K),
-        "block_round": ("RINT", "TRUNC"),
+        "block_round": ("RINT", "ROUND", "RNZ", "TRUNC", "FLOOR", "CEIL", "ODD"),
+        "k_order": ("ascending", "descending"),
         "accumulate": ("exact", "blas"),
         "accumulator": ("fp32", "fp16", "int32"),
         "overflow": ("inf_nan", "saturate"),
-        "hf32_round": ("RINT", "ROUND", "RNZ"),
-        "fp32_subnormals": ("flush", "keep"),
-        "fp16_subnormals": ("keep", "flush"),
+        "hf32_round": ("RINT", "ROUND", "RNZ", "TRUNC"),
+        "hf32_grid": ("hf32", "tf32"),
+        "fp32_subnormals": SUBNORMAL_RULES,
+        "bf16_subnormals": SUBNORMAL_RULES,
+        "fp16_subnormals": SUBNORMAL_RULES,
         "hf32_subnormals": ("flush", "keep"),
     }
 )
+_OPTIONAL = ("accumulator", "bf16_subnormals")
 _ALIASES = {"RNE": "RINT", "RNA": "ROUND"}
 
 
@@ -36,23 +50,33 @@ _ALIASES = {"RNE": "RINT", "RNA": "ROUND"}
 class CubeRules:
     """How one Cube multiplies.
 
-    operand: format in which it reads both operands. block_k: products per rounding, None for BLOCK_K. block_round: RINT
-    (I) or TRUNC. accumulate: "exact" is the order of the Cube, "blas" that of numpy's matmul. accumulator: None for FP32,
-    or INT32 where operands are INT8; "fp16" is an FP16 accumulator (910A, 310P; A). overflow: "inf_nan" (IEEE) or
-    "saturate": infinite operands are read as the largest finite value and NaN as 0, results stop at the largest finite
-    value (hw-native-sys/pto-isa, docs/isa, page on mad). hf32_round: RINT or RNE is mode 0 of the control register,
-    ROUND or RNA mode 1, RNZ the other form of mode 1. fp32_subnormals: of FP32 and BF16 operands and of FP32 results
-    (A). fp16_subnormals: of FP16 operands (I: kept). hf32_subnormals: FP32 subnormals among HF32 operands (I: flushed).
+    operand: format in which it reads both operands. block_k: products per rounding, None for `block_k_of`, pairs of a
+    format and a number, and for BLOCK_K where that has none. block_round: RINT (I) or another mode of casts, of each
+    step. block_sum: how the products of a step and the accumulator are added (A): "exact", "tree" (adjacent pairs, each
+    rounded to FP32) or "aligned=N" (cut to N bits below FP32's last place at the largest term); the alternatives that
+    arXiv 2511.10909 found in other matrix units. k_order: of the steps of one product (A: ascending). hf32_grid: of HF32
+    operands, "tf32" for 10 stored bits in place of 11. accumulate: "exact" is the order of the Cube, "blas" that of
+    numpy's matmul. accumulator: None for FP32, or INT32 where operands are INT8; "fp16" is an FP16 accumulator (910A,
+    310P; A). overflow: "inf_nan" (IEEE) or "saturate": infinite operands are read as the largest finite value and NaN as
+    0, results stop at the largest finite value (hw-native-sys/pto-isa, docs/isa, page on mad). hf32_round: RINT or RNE is
+    mode 0 of the control register, ROUND or RNA mode 1, RNZ the other form of mode 1. fp32_subnormals: of FP32 operands
+    and of FP32 results (A), one of SUBNORMAL_RULES. bf16_subnormals: of BF16 operands, None: as FP32. fp16_subnormals: of
+    FP16 operands (I: kept). hf32_subnormals: FP32 subnormals among HF32 operands (I: flushed).
     """
 
     operand: str = "fp16"
     block_k: int | None = None
+    block_k_of: tuple[tuple[str, int], ...] = ()
     block_round: str = "RINT"
+    block_sum: str = "exact"
+    k_order: str = "ascending"
     accumulate: str = "exact"
     accumulator: str | None = None
     overflow: str = "inf_nan"
     hf32_round: str = "RINT"
+    hf32_grid: str = "hf32"
     fp32_subnormals: str = "flush"
+    bf16_subnormals: str | None = None
     fp16_subnormals: str = "keep"
     hf32_subnormals: str = "flush"
 
@@ -61,9 +85,15 @@ class CubeRules:
             value = getattr(self, name)
             object.__setattr__(self, name, _ALIASES.get(value, value))
         for name, known in _ALLOWED.items():
-            if getattr(self, name) not in known and (name, getattr(self, name)) != ("accumulator", None):
+            if getattr(self, name) not in known and (
+                name not in _OPTIONAL or getattr(self, name) is not None
+            ):
                 raise UsageError(f"Cube: {name} {getattr(self, name)!r}: known are {', '.join(known)}")
         self._check_accumulator()
+        if not is_block_sum(self.block_sum):
+            raise UsageError(
+                f"Cube: block_sum {self.block_sum!r}: known are exact, tree, and aligned=N with N up to {MOST_EXTRA_BITS}"
+            )
         if self.block_k is not None and self.block_k < 1:
             raise UsageError(f"Cube: block_k is {self.block_k}, at least 1 product is added at a time")
 
@@ -90,7 +120,14 @@ class CubeRules:
     @property
     def products_per_step(self) -> int:
         """Products between two roundings of the accumulator."""
-        return BLOCK_K[self.operand] if self.block_k is None else self.block_k
+        if self.block_k is not None:
+            return self.block_k
+        return dict(self.block_k_of).get(self.operand, BLOCK_K[self.operand])
+
+    @property
+    def operand_grid(self) -> str:
+        """Format whose values the operands are."""
+        return self.hf32_grid if self.operand == "hf32" else self.operand
 
     @property
     def operand_round(self) -> str:
@@ -100,14 +137,22 @@ class CubeRules:
     @property
     def operand_subnormals(self) -> str:
         """keep or flush, for operands of this format."""
-        return {"fp16": self.fp16_subnormals, "hf32": self.hf32_subnormals}.get(
-            self.operand, self.fp32_subnormals
-        )
+        of_type = {
+            "fp16": self.fp16_subnormals,
+            "hf32": self.hf32_subnormals,
+            "bf16": self.bf16_subnormals or self.fp32_subnormals,
+        }
+        return "flush" if flushes_operands(of_type.get(self.operand, self.fp32_subnormals)) else "keep"
 
     @property
     def flushes_results(self) -> bool:
         """Whether accumulators below 2^-126 become zero; an FP16 accumulator keeps its subnormals."""
-        return self.accumulates_in == "fp32" and self.fp32_subnormals == "flush"
+        return self.accumulates_in == "fp32" and flushes_results(self.fp32_subnormals)
+
+    @property
+    def extra_bits(self) -> int:
+        """Of aligned sums; TREE of _steps.pyx for sums by pairs."""
+        return int(self.block_sum.partition("=")[2] or -1)
 
 
 def operand_format(stored: str, asked: str, hf32: bool) -> str:

@@ -21,19 +21,24 @@ from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
 from . import functions
 from ._arithmetic import OPERATIONS, arithmetic
-from ._elementwise import exp_f32, log_f32, sum_rows
+from ._elementwise import TREES, exp_f32, log_f32, sum_rows
 from .blocks import new_tile
-from .cube_rules import CubeRules
+from .cube_rules import CubeRules, flushes_operands, flushes_results
 
 
 @dataclass(frozen=True)
 class Numerics:
     """Choices of the units that differ between products and runs.
 
-    sum_order: tree_tree or tree_sequential. overflow: inf_nan (IEEE) or saturate (the largest finite value, NaN becomes 0).
-    fp32_subnormals: keep, or flush operands and results of FP32 and BF16 to zero. fp16_subnormals: the same for FP16.
-    coarse: whether the Reciprocal and Rsqrt instructions have their 9 bits, or are correctly rounded.
-    cube: how matrix products are computed. hf32: whether FP32 products that say nothing of their precision run in HF32.
+    sum_order: tree_tree or tree_sequential, of the repeats of a sum. sum_tree: within a repeat "adjacent" lanes are added
+    (documented), the "halves" of it, or one lane after another ("sequential"). repeat_bytes: of a repeat, 32 to 512.
+    overflow: inf_nan (IEEE) or saturate (the largest finite value, NaN becomes 0). fp32_subnormals: of FP32, one of
+    SUBNORMAL_RULES. bf16_subnormals: of BF16, None: as FP32. fp16_subnormals: of FP16.
+    cast_round: of casts to a half that name no mode. directed_overflow: what too large a value becomes in a cast toward
+    zero, "largest" (IEEE) or "infinity". to_integer: floats that an integer cannot hold "saturate" or "wrap".
+    fused: whether a * b + c is rounded once. coarse: whether the Reciprocal and Rsqrt instructions have their 9 bits, or
+    are correctly rounded. cube: how matrix products are computed. hf32: whether FP32 products that say nothing of their
+    precision run in HF32.
     """
 
     sum_order: str = "tree_sequential"
@@ -43,11 +48,26 @@ class Numerics:
     cube: CubeRules = field(default_factory=CubeRules)
     hf32: bool = False
     coarse: bool = True
+    bf16_subnormals: str | None = None
+    sum_tree: str = "adjacent"
+    repeat_bytes: int = 256
+    cast_round: str = "RINT"
+    directed_overflow: str = "largest"
+    to_integer: str = "saturate"
+    fused: bool = True
+
+    def subnormals(self, dtype: DType) -> str:
+        """One of SUBNORMAL_RULES, for a type."""
+        of_type = {"fp16": self.fp16_subnormals, "bf16": self.bf16_subnormals or self.fp32_subnormals}
+        return of_type.get(dtype.name, self.fp32_subnormals) if dtype.name in _GRID else "keep"
+
+    def flushes_operands(self, dtype: DType) -> bool:
+        """Whether subnormal operands of that type count as zero."""
+        return flushes_operands(self.subnormals(dtype))
 
     def flushes(self, dtype: DType) -> bool:
-        """Whether subnormal values of that type count as zero."""
-        choice = self.fp16_subnormals if dtype.name == "fp16" else self.fp32_subnormals
-        return choice == "flush" and dtype.name in _GRID
+        """Whether subnormal results of that type become zero."""
+        return flushes_results(self.subnormals(dtype))
 
 
 _GRID = {name: _rounding.TARGETS[name] for name in ("fp16", "bf16", "fp32")}
@@ -98,7 +118,7 @@ def _rounded(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
 
 def flushed(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     """An operand as the unit reads it: a copy with zeros for its subnormal values, where the unit does that."""
-    if not numerics.flushes(dtype) or x.dtype != np.float32:
+    if not numerics.flushes_operands(dtype) or x.dtype != np.float32:
         return x
     out = np.array(x, order="C")
     flat = out.reshape(-1)
@@ -192,8 +212,9 @@ def scaled(dtype: DType, numerics: Numerics, x: np.ndarray, n: np.ndarray) -> np
     exact = functions.scaled(x, n)
     if dtype.bits == 64:
         return exact
-    flush = "flush" if numerics.flushes(dtype) else "keep"
-    return np.asarray(round_to(exact, dtype.name, overflow=numerics.overflow, subnormals=flush))
+    return np.asarray(
+        round_to(exact, dtype.name, overflow=numerics.overflow, subnormals=_results(dtype, numerics))
+    )
 
 
 def transcendental(single: Callable[..., Any], double: np.ufunc) -> UnitFunction:
@@ -240,13 +261,19 @@ def truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return q
 
 
+_PRODUCT, _SUM = in_one_pass("mul", np.multiply), in_one_pass("add", np.add)
+
+
 def fma(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: DType, numerics: Numerics | None = None
 ) -> np.ndarray:
-    """a * b + c with one rounding; integers wrap."""
+    """a * b + c with one rounding, or two where the unit does not fuse them; integers wrap."""
     if not dtype.is_floating():
         return np.asarray(a * b + c)
-    return _rounded(functions.fma(a, b, c, dtype), dtype, numerics or _IEEE)
+    rules = numerics or _IEEE
+    if not rules.fused:
+        return _SUM(dtype, rules, _PRODUCT(dtype, rules, a, b), c)
+    return _rounded(functions.fma(a, b, c, dtype), dtype, rules)
 
 
 def compare(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -282,22 +309,39 @@ def cast(
     rounding: TRUNC for floats cut off toward zero. overflow: how integers that do not fit end, "saturate" or "wrap";
     without it floats saturate and integers wrap.
     """
+    rules = numerics or _IEEE
     if rounding != "RINT" and target.is_floating() and source.is_floating() and target.bits < source.bits:
-        return np.asarray(round_to(x, target.name, rounding))
+        return _toward(x, target, rules, rounding)
     if overflow and target.is_int() and not target.is_bool():
         return _limited(x, source, target, overflow)
     if target.is_bool():
         return np.asarray(x != 0)
     if not target.is_floating():
-        return to_integer(x, target.name) if source.is_floating() else x.astype(target.host_dtype)
-    if target.bits == 16 and (source.bits == 64 or (source.bits == 32 and source.is_int())):
-        rules = numerics or _IEEE  # the source has more bits than float32: rounded once, not twice
-        flush = "flush" if rules.flushes(target) else "keep"
-        return np.asarray(round_to(x, target.name, overflow=rules.overflow, subnormals=flush))
+        return _limited(x, source, target, rules.to_integer if source.is_floating() else "wrap")
+    wide = source.bits == 64 or (
+        source.bits == 32 and source.is_int()
+    )  # than float32: rounded once, not twice
+    if target.bits == 16 and (wide or (source.bits == 32 and rules.cast_round != "RINT")):
+        return np.asarray(round_to(x, target.name, rules.cast_round, rules.overflow, _results(target, rules)))
     with np.errstate(over="ignore", invalid="ignore"):
         if _exact(source, target):
             return np.asarray(x if x.dtype == target.host_dtype else x.astype(target.host_dtype))
-        return _rounded(np.array(x, target.host_dtype, order="C"), target, numerics or _IEEE)
+        return _rounded(np.array(x, target.host_dtype, order="C"), target, rules)
+
+
+def _results(dtype: DType, rules: Numerics) -> str:
+    """keep or flush, for results of a type."""
+    return "flush" if rules.flushes(dtype) else "keep"
+
+
+def _toward(x: np.ndarray, target: DType, rules: Numerics, rounding: str) -> np.ndarray:
+    """A cast that names its rounding."""
+    out = np.asarray(round_to(x, target.name, rounding, rules.overflow, _results(target, rules)))
+    if rules.directed_overflow == "infinity" and rules.overflow == "inf_nan":
+        largest = float(get_format(target.name).max)
+        limit = 2.0 ** np.ceil(np.log2(largest))
+        out = np.where(np.abs(x) >= limit, np.copysign(np.float32(np.inf), x), out)
+    return out
 
 
 def _limited(x: np.ndarray, source: DType, target: DType, overflow: str) -> np.ndarray:
@@ -343,7 +387,7 @@ def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics
 
 
 def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
-    lanes = 128 if dtype.bits == 16 else 64
+    lanes = numerics.repeat_bytes * 8 // dtype.bits
     flat = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
     out = np.empty(flat.shape[0], np.float32)
     scratch = np.empty(-(-flat.shape[1] // lanes), np.float32)
@@ -351,7 +395,8 @@ def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     fmt = get_format(dtype.name)
     limit = float(fmt.max) if numerics.overflow == "saturate" else np.inf
     tiny = float(fmt.min_normal) if numerics.flushes(dtype) else 0.0
-    sum_rows(flat, out, scratch, lanes, target, numerics.sum_order == "tree_sequential", limit, tiny)
+    order = TREES[numerics.sum_tree], numerics.sum_order == "tree_sequential"
+    sum_rows(flat, out, scratch, lanes, target, *order, limit, tiny)
     return _rounded(out, dtype, numerics).reshape(x.shape[:-1])
 
 

@@ -350,7 +350,7 @@ def test_int8_extremes_and_wrap() -> None:
         ),
         (((2, 3), (3, 5)), {"accumulator": "int32"}, "fp16 operands do not accumulate in int32"),
         (((2, 3), (3, 5)), {"blockk": 4}, "no switch blockk; there are operand, block_k"),
-        (((2, 3), (3, 5)), {"block_round": "FLOOR"}, "block_round 'FLOOR': known are RINT, TRUNC"),
+        (((2, 3), (3, 5)), {"block_round": "UP"}, "block_round 'UP': known are RINT, ROUND, RNZ, TRUNC"),
         (
             ((2, 3), (3, 5)),
             {"bias": np.zeros(4, np.float32)},

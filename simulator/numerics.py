@@ -54,8 +54,9 @@ def _description(device: Device, name: str) -> str:
     value = choice(device, name)
     if name in device.numerics:
         chosen = device.numerics
-        of_file = isinstance(chosen, ChosenNumerics) and name in chosen.of_file
-        return f"{value} (file {chosen.file})" if of_file else f"{value} (chosen)"
+        if isinstance(chosen, ChosenNumerics) and name in chosen.of_file:
+            return f"{value} (file {chosen.file})"
+        return f"{value} (chosen)"
     if name == "hf32_round":
         return (
             f"{switch_name(device.hf32_round)} in tl.dot; RNA in matmul (documented: its kernel sets mode 1)"

@@ -209,7 +209,9 @@ cdef float pair_tree(const float* x, Py_ssize_t n, float* work, Rules rules) noe
     return work[0]
 
 
-cdef float half_tree(const float* x, Py_ssize_t n, Py_ssize_t lanes, float* work, Rules rules) noexcept nogil:
+cdef float half_tree(
+    const float* x, Py_ssize_t n, Py_ssize_t lanes, float* work, Rules rules
+) noexcept nogil:
     """As pair_tree, but lane i is added to lane i + lanes / 2; lanes that are not there are left out."""
     cdef Py_ssize_t i
     cdef const float* level = x
@@ -232,7 +234,9 @@ cdef float running_sum(const float* x, Py_ssize_t n, Rules rules) noexcept nogil
     return total
 
 
-cdef float repeat_sum(const float* x, Py_ssize_t n, Py_ssize_t lanes, float* work, Rules rules) noexcept nogil:
+cdef float repeat_sum(
+    const float* x, Py_ssize_t n, Py_ssize_t lanes, float* work, Rules rules
+) noexcept nogil:
     if rules.tree == SEQUENTIAL:
         return running_sum(x, n, rules)
     if rules.tree == HALVES:
@@ -271,8 +275,8 @@ def sum_rows(
 ):
     """Sum of every row in the Vector unit's order.
 
-    sums: scratch for ceil(columns / lanes) values; lanes: a power of two up to MOST_LANES. target: what each addition
-    is rounded to. tree: a value of TREES.
+    sums: scratch for ceil(columns / lanes) values; lanes: a power of two up to MOST_LANES. target: what each
+    addition is rounded to. tree: a value of TREES.
     sequential: repeats' results are added one after another (tree-sequential) instead of by the same tree
     again (tree-tree). limit: the largest finite value if sums saturate, else infinity.
     tiny: the smallest normal value if subnormal sums become zero, else 0.

@@ -1,16 +1,17 @@
 """Steps of the Cube whose products are not added up exactly: the readings that the documents leave open.
 
-TREE: adjacent products of a step are added pair by pair, each sum rounded to FP32, and their sum to the accumulator.
-Aligned: products and accumulator are cut toward zero to `extra` bits below the last place that FP32 has at the largest of
-them, then added exactly; adders of other matrix units work so (MMA-Sim, arXiv 2511.10909). The sum of a step is rounded
-once, as in _cube.pyx. Loops only, one element of the result after another: these are for studies of small products.
+TREE: adjacent products of a step are added pair by pair, each sum rounded to FP32, and their sum to the
+accumulator. Aligned: products and accumulator are cut toward zero to `extra` bits below the last place
+that FP32 has at the largest of them, then added exactly; adders of other matrix units work so (MMA-Sim,
+arXiv 2511.10909). The sum of a step is rounded once, as in _cube.pyx. Loops only, one element of the
+result after another: these are for studies of small products.
 """
 
 from libc.math cimport NAN, fabs, ilogb, ldexp
 from libc.stdint cimport int64_t
 
 from ascendtile.simulator.precision._rounding cimport (
-    Mode, Target, TO_FP32, flush_row, make_cut, make_ends, round_double_row, stored_bits
+    Mode, Target, TO_FP32, flush_row, round_double_row
 )
 from ascendtile.simulator.units._cube cimport Rule, make_rule
 
@@ -82,12 +83,12 @@ cdef double chain(
 
 
 def multiply_in_steps(
-    const float[:, :, ::1] a, const float[:, :, ::1] b, float[:, :, ::1] c, double[::1] scratch, Py_ssize_t kb,
-    int extra, Target target, Mode mode, bint saturate, bint flush
+    const float[:, :, ::1] a, const float[:, :, ::1] b, float[:, :, ::1] c, double[::1] scratch,
+    Py_ssize_t kb, int extra, Target target, Mode mode, bint saturate, bint flush
 ):
     """c[p] += a[p] @ b[p] in steps of kb in ascending k, each rounded once to `target` by `mode`.
 
-    a: (P or 1, M, K), b: (P or 1, K, N), c: (P, M, N), none empty. scratch: kb doubles. extra: TREE, or bits kept.
+    a: (P or 1, M, K), b: (P or 1, K, N), c: (P, M, N), none empty. scratch: kb doubles. extra: TREE or bits.
     """
     cdef Rule rule = make_rule(target, mode, saturate, flush)
     cdef Rule pairs = make_rule(TO_FP32, mode, saturate, flush)
@@ -100,7 +101,7 @@ def multiply_in_steps(
             for i in range(c.shape[1]):
                 for j in range(c.shape[2]):
                     sum_of = chain(
-                        &a[pa, i, 0], &b[pb, 0, j], b.shape[2], a.shape[2], kb, c[p, i, j], extra, &scratch[0],
-                        &pairs, &rule
+                        &a[pa, i, 0], &b[pb, 0, j], b.shape[2], a.shape[2], kb, c[p, i, j], extra,
+                        &scratch[0], &pairs, &rule
                     )
                     c[p, i, j] = <float>sum_of if sum_of == sum_of else <float>NAN

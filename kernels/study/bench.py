@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.precision.need import Kept, Need
+from ...simulator.precision.places import Octave
 from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.messages import listed
@@ -24,6 +25,7 @@ from ..operator.tensors import Arrays, Knobs
 from ..running.run_op import run_op
 from .caveats import on_study
 from .data import Data, cube_rounding, decoded, seen_by_cube
+from .losses import OperandLosses, losses
 from .results import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from .tilings import TilingOf, Tilings, different_tilings
 
@@ -40,6 +42,8 @@ class _Found:
     kept: dict[str, Kept]
     output_dtypes: dict[str, str]
     tiling: Knobs
+    operands: dict[str, OperandLosses]
+    octaves: dict[str, tuple[Octave, ...]] = field(default_factory=dict)
 
 
 class Bench:
@@ -128,7 +132,7 @@ class Bench:
         reason = (resolved.warning or "") if resolved else ""
         return ModeRow(
             mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason,
-            found.tiling, found.kept,
+            found.tiling, found.kept, operands=found.operands, octaves=found.octaves,
         )  # fmt: skip
 
     def _base(self, data: Data, known: Mapping[Any, _Found]) -> float | None:
@@ -166,7 +170,7 @@ class Bench:
         goldens, beside = self._goldens(data, golden, stored, resolved)
         found = _Found(
             self._time(data, mode, dtype, key, tiling), {}, {}, {},
-            {n: get_format(x.dtype).name for n, x in outputs.items()}, tiling,
+            {n: get_format(x.dtype).name for n, x in outputs.items()}, tiling, self._operands(data, stored, resolved),
         )  # fmt: skip
         for n, x in outputs.items():
             mine = None if n in beside else resolved
@@ -183,11 +187,23 @@ class Bench:
             return {EXACT: golden, ROUNDED: rounded}, {
                 n: x for n, x in rounded.items() if n not in on.outputs
             }
-        multiplied = self.op.multiplied or tuple(stored)
-        seen = seen_by_cube({n: stored[n] for n in multiplied}, resolved, self._cube(resolved))
-        rounded = self.op.formula({**stored, **seen}, options)
+        rounded = self.op.formula({**stored, **self._multiplied(stored, resolved)}, options)
         beside = self.op.beside_cube(decoded(stored), options) if self.op.beside_cube else {}
         return {EXACT: golden, ROUNDED: {**rounded, **beside}}, beside
+
+    def _multiplied(self, stored: Arrays, resolved: Resolution | None) -> Arrays:
+        """The inputs that the Cube multiplies, as it does."""
+        if resolved is None or self.op.used_cube(self.asked):
+            return {}
+        names = self.op.multiplied or tuple(stored)
+        return seen_by_cube({n: stored[n] for n in names}, resolved, self._cube(resolved))
+
+    def _operands(self, data: Data, stored: Arrays, resolved: Resolution | None) -> dict[str, OperandLosses]:
+        """What becomes of the inputs: of those that are multiplied in the format of that, of others as they are stored."""
+        seen = self._multiplied(stored, resolved)
+        kinds = {n: resolved.operand if resolved and n in seen else stored[n].dtype for n in stored}
+        values = {**decoded(stored), **seen}
+        return {n: losses(x, values[n], get_format(kinds[n])) for n, x in data.exact.items()}
 
     def _cube(self, resolved: Resolution | None) -> CubeRules:
         """The Cube's rules; the kernel sets the rounding of HF32 operands unless the user did."""
@@ -231,7 +247,10 @@ class Bench:
     ) -> None:
         fmt = get_format(x.dtype).name
         compute = "hf32" if resolved is not None and resolved.hf32 else None
-        found.errors[name] = {g: compare(x, y, fmt, compute=compute) for g, y in goldens.items()}
+        reports = {g: compare(x, y, fmt, compute=compute, where=g == EXACT) for g, y in goldens.items()}
+        found.errors[name] = {g: replace(e, places=None) for g, e in reports.items()}
+        where = reports[EXACT].places
+        found.octaves[name] = where.octaves if where else ()
         if self.need is not None:
             found.kept[name] = self.need.judge(x, goldens[EXACT], found.errors[name][EXACT])
         keeps = self.overflow != "saturate"

@@ -116,10 +116,8 @@ def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[s
     return op.cut(tensors, edge)
 
 
-def seen_by_cube(stored: Arrays, resolved: Resolution | None, rules: CubeRules) -> Arrays:
+def seen_by_cube(stored: Arrays, resolved: Resolution, rules: CubeRules) -> Arrays:
     """Stored inputs as the Cube multiplies them: float32 on the grid of the compute format, subnormals as it reads them."""
-    if resolved is None:
-        return stored
     seen = cube_rounding(resolved, rules)
     return {n: seen(x) for n, x in decoded(stored).items()}
 

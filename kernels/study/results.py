@@ -12,10 +12,12 @@ from ...simulator.errors import UsageError
 from ...simulator.precision.acceptance import Verdict
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.need import Kept, Need
+from ...simulator.precision.places import Octave
 from ...simulator.record.files import picked
 from ...simulator.record.frames import data_frame
 from ..operator.messages import listed
 from .caveats import on_row
+from .losses import OperandLosses
 
 EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 GOLDENS = (EXACT, ROUNDED)
@@ -30,7 +32,9 @@ class ModeRow:
     library. time_us: of the whole case. speedup: over float32 with KEEP_DTYPE, None where the product refuses that.
     errors, verdicts: by output, then by golden. reason: why it is refused, or what the library warns of. tiling: every knob
     as used. kept: what the need of the study says of each output, against the exact inputs. seed_bits: effective bits of
-    each output with each seed, against the exact inputs; empty for one seed, whose errors the row has.
+    each output with each seed, against the exact inputs; empty for one seed, whose errors the row has. operands: what
+    becomes of each input in the format in which it is multiplied. octaves: errors of each output by the magnitude of the
+    result from the exact inputs.
     """
 
     cube_math_type: str
@@ -46,6 +50,8 @@ class ModeRow:
     tiling: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, Kept] = field(default_factory=dict)
     seed_bits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    operands: Mapping[str, OperandLosses] = field(default_factory=dict)
+    octaves: Mapping[str, tuple[Octave, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """One line; the fields have all."""

@@ -81,6 +81,11 @@ def percent(x: float) -> str:
     return "0 %" if shown == "-0 %" else shown
 
 
+def share_text(x: float) -> str:
+    """0.012 %, 3.4 %, 52 %: a share that may be small."""
+    return f"{100 * x:.2g} %" if 0 < x < 0.0995 else percent(x)
+
+
 def signed_percent(x: float) -> str:
     """+12 %, -3 %; 0 % for what rounds to it."""
     return f"{'+' if x > 0 and percent(x) != '0 %' else ''}{percent(x)}"

@@ -13,6 +13,7 @@ from ...simulator.precision.metrics import ErrorReport
 from ..facts import texts
 from ..facts.charts import spread
 from ..facts.study.json_form import StudySweep, read_study
+from ..facts.study.lost import WORDS
 from ..facts.study.rows import (
     colours,
     distinct,
@@ -35,7 +36,9 @@ from ..facts.study.words import (
     tiling_line,
     tiling_text,
 )
-from .bits_chart import bits_chart
+from .study.bits_chart import bits_chart
+from .study.lost import lost_table
+from .study.magnitude_chart import magnitude_charts
 from .svg import ChartFrame, line, mark
 from .writing import Page, Section, render
 
@@ -114,8 +117,13 @@ def _of_study(study: StudySweep, name: str) -> list[Section]:
         "study_table.html", study=study.first, rows=shown, output=name, goldens=GOLDENS, rules=rules,
         kept=kept_text, tiling=tiling_text, knobs=names,
     )  # fmt: skip
-    title = f"{texts.clean(name, 40)}: error by mode, with time"
-    return [Section(f"modes-{study.outputs.index(name)}", title, bits_chart(rows, name) + table, lead(study))]
+    k, shown_name = study.outputs.index(name), texts.clean(name, 40)
+    modes = f"{shown_name}: error by mode, with time"
+    return [
+        Section(f"modes-{k}", modes, bits_chart(rows, name) + table, lead(study)),
+        Section(f"magnitude-{k}", f"{shown_name}: error by magnitude", magnitude_charts(rows, name)),
+        Section(f"lost-{k}", f"{shown_name}: too large, too small", lost_table(rows, name), _sentence(WORDS)),
+    ]
 
 
 def lead(study: StudySweep) -> str:

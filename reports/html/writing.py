@@ -56,7 +56,7 @@ def environment() -> Environment:
     made.loader = FunctionLoader(text)
     made.filters.update(
         clean=texts.clean, count=texts.count, micros=texts.micros, percent=texts.percent, kib=texts.kib, small=texts.small,
-        figure=texts.figure, meaning=texts.meaning, place=texts.place,
+        figure=texts.figure, share=texts.share_text, meaning=texts.meaning, place=texts.place,
     )  # fmt: skip
     return made
 

@@ -20,6 +20,7 @@ from .differences import difference
 from .explorations import heat_map, pareto
 from .fronts import precision_front
 from .precision import error_histogram, error_magnitude, precision_bars, precision_sweep
+from .study_errors import study_lost, study_magnitude
 from .style import save
 from .timelines import occupancy, roofline, timeline
 
@@ -33,13 +34,20 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
         "blame": error_blame,
     },
     "exploration": {"pareto": pareto, "heatmap": heat_map},
-    "study": {"precision": precision_bars, "sweep": precision_sweep, "front": precision_front},
+    "study": {
+        "precision": precision_bars,
+        "front": precision_front,
+        "sweep": precision_sweep,
+        "magnitude": study_magnitude,
+        "lost": study_lost,
+    },
 }
 PAIRS: dict[str, Callable[[Run, Run], Figure]] = {"difference": difference}
 
 __all__ = [
     "PAIRS", "PICTURES", "difference", "error_blame", "error_histogram", "error_magnitude", "heat_map", "occupancy",
-    "pareto", "precision_bars", "precision_front", "precision_sweep", "roofline", "save", "timeline",
+    "pareto", "precision_bars", "precision_front", "precision_sweep", "roofline", "save", "study_lost",
+    "study_magnitude", "timeline",
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from ...kernels.study.results import Study
 from ...simulator.errors import UsageError
 from ..facts import texts
 from ..facts.charts import spread
-from ..facts.study.json_form import read_study
+from ..facts.study.json_form import output_of, read_study
 from ..facts.study.labels import LabelBox, labels
 from ..facts.study.points import StudyPoint, families, front, study_points
 from .style import COLOURS, below, new_figure, plain_figures, styled
@@ -23,7 +23,7 @@ REACH = 4.0  # pixels of half a mark, at 100 an inch
 def precision_front(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:
     """Effective bits against time, with a line through what nothing else beats. given: a Study, or the JSON of one."""
     study = read_study(given)
-    name = output or next(iter(study.outputs), "")
+    name = output_of(study, output)
     points = study_points(study.first.rows, name)
     if not points:
         raise UsageError("this study has no row with a time and an error to show")
@@ -54,8 +54,8 @@ def _labels(figure: Figure, axes: Any, points: Sequence[StudyPoint]) -> None:
     """Names where there is room for them, once the figure knows where its axes are."""
     figure.draw_without_rendering()
     ends, letter = axes.get_window_extent(), SIZE / 72 * figure.dpi
-    at = [tuple(map(float, axes.transData.transform((p.time_us, p.bits)))) for p in points]
-    best = [tuple(map(float, axes.transData.transform((p.time_us, p.bits)))) for p in front(points)]
+    at = [_pixels(axes, p) for p in points]
+    best = [_pixels(axes, p) for p in front(points)]
     sizes = [(0.66 * letter * len(p.label), 1.3 * letter) for p in points]
     for p, where, box in zip(
         points,
@@ -67,7 +67,12 @@ def _labels(figure: Figure, axes: Any, points: Sequence[StudyPoint]) -> None:
             _label(axes, p, where, box)
 
 
-def _label(axes: Any, p: StudyPoint, at: tuple[float, ...], box: LabelBox) -> None:
+def _pixels(axes: Any, p: StudyPoint) -> tuple[float, float]:
+    x, y = axes.transData.transform((p.time_us, p.bits))
+    return float(x), float(y)
+
+
+def _label(axes: Any, p: StudyPoint, at: tuple[float, float], box: LabelBox) -> None:
     place = axes.transData.inverted().transform(box.middle)
     axes.annotate(p.label, place, fontsize=SIZE, ha="center", va="center", annotation_clip=False)
     end = box.leader(*at)

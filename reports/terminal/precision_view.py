@@ -12,6 +12,8 @@ from ...kernels.study.caveats import lost_below
 from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, Answer, ModeRow, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
+from ..facts.study.lost import KINDS, lost_shares
+from ..facts.study.lost import WORDS as LOST
 from ..facts.study.rows import refusals
 from ..facts.study.words import (
     BITS,
@@ -25,7 +27,7 @@ from ..facts.study.words import (
     tiling_line,
     tiling_text,
 )
-from ..facts.texts import clean, figure, micros
+from ..facts.texts import clean, figure, micros, share_text
 from .sections import numerics_lines
 from .tables import fact, folding
 
@@ -56,6 +58,7 @@ def study_page(study: Study) -> RenderableType:
         parts += [Text(), _summary(study, name, len(outputs) > 1)]
     parts += _own_tilings(study) + ([Text(), *_legend(study, LEGEND)] if outputs else [])
     for name in outputs:
+        parts += _lost(study.rows, name)
         for golden in GOLDENS:
             parts += [Text(f"\n{clean(name)} {GOLDEN_MEANINGS[golden]}"), _figures(study.rows, name, golden)]
     return Group(*parts, *_refused(study.rows), *_remarks(study))
@@ -244,6 +247,20 @@ def _figures(rows: Iterable[ModeRow], name: str, golden: str) -> Table:
         report = row.errors[name][golden]
         table.add_row(Text(_types(row, name)), *(Text(show(report)) for _, show in FIGURES))
     return table
+
+
+def _lost(rows: Iterable[ModeRow], name: str) -> list[RenderableType]:
+    """Elements of operands and of the output that are not simply rounded, where there are any."""
+    found = lost_shares(rows, name)
+    if not found:
+        return []
+    heads = ((f">{words}", 9) for words, _ in KINDS.values())
+    table = folding(("computed", 16), ("tensor", 10), ("format", 8), (">bits", 5), *heads)
+    for x in found:
+        shares = (share_text(x.shares[kind]) if x.shares[kind] else "-" for kind in KINDS)
+        cells = (x.label, clean(x.tensor, 40), clean(x.fmt, 20), figure(x.bits), *shares)
+        table.add_row(*map(Text, cells))
+    return [Text(f"\n{clean(name)}, and what it is made of: {LOST}"), table]
 
 
 def _different(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:

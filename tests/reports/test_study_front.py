@@ -16,7 +16,7 @@ from ascendtile.kernels import precision_study
 from ascendtile.kernels.study.results import EXACT, Study
 from ascendtile.reports import pictures
 from ascendtile.reports.facts.study.points import families, front, study_points
-from ascendtile.reports.html.bits_chart import bits_chart
+from ascendtile.reports.html.study.bits_chart import bits_chart
 from ascendtile.reports.pictures.style import drawn
 from ascendtile.simulator.errors import UsageError
 

@@ -11,7 +11,7 @@ from ..options import json_option
 
 PICTURES = (
     "roofline, timeline, occupancy, errors, magnitude, blame (runs), pareto, heatmap (explorations), "
-    "precision, front, sweep (studies), difference (two runs)"
+    "precision, front, sweep, magnitude, lost (studies), difference (two runs)"
 )
 
 

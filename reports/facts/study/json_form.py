@@ -21,7 +21,13 @@ from ..texts import clean
 
 MOST_ROWS = 2000
 MOST_POINTS = 200
-LATER = ("tiling", "kept", "seed_bits")  # fields of a row that studies of earlier releases lack
+LATER = (
+    "tiling",
+    "kept",
+    "seed_bits",
+    "operands",
+    "octaves",
+)  # fields of a row that studies of earlier releases lack
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,13 @@ def read_study(given: Study | Mapping[str, Any]) -> StudySweep:
     )
     found = tuple(_point(whole, p, f"points.{k}") for k, p in enumerate(points))
     return StudySweep(None if parameter is None else clean(parameter, 12), found)
+
+
+def output_of(study: StudySweep, name: str | None) -> str:
+    """The output of that name, the first one for None, "" where there is none. Raises `UsageError`."""
+    if name is not None and name not in study.outputs:
+        raise UsageError(f"no output {clean(name, 40)!r} here; there are {', '.join(study.outputs)}")
+    return name if name is not None else next(iter(study.outputs), "")
 
 
 def _point(whole: Study, given: Any, where: str) -> Study:
@@ -175,6 +188,8 @@ def _row_json(row: ModeRow) -> dict[str, Any]:
     verdicts = {n: {g: [v.to_dict() for v in vs] for g, vs in by.items()} for n, by in row.verdicts.items()}
     types = "cube_math_type dtype compute_dtype output_dtypes status time_us speedup"
     asked = {"kept": {n: asdict(k) for n, k in row.kept.items()}, "seed_bits": dict(row.seed_bits)}
-    figures = {"errors": errors, "verdicts": verdicts, "reason": row.reason}
+    more: dict[str, Any] = {"operands": {n: asdict(x) for n, x in row.operands.items()}}
+    more["octaves"] = {n: [asdict(o) for o in found] for n, found in row.octaves.items()}
+    figures = {"errors": errors, "verdicts": verdicts, "reason": row.reason, **more}
     plain: dict[str, Any] = json_value({**picked(row, types), **figures, "tiling": dict(row.tiling), **asked})
     return plain

@@ -45,7 +45,7 @@ def study_points(rows: Iterable[ModeRow], name: str) -> list[StudyPoint]:
     for label, row in labelled(rows, name).items():
         bits, rounded = (_bits(row, name, golden) for golden in (EXACT, ROUNDED))
         if bits is not None and row.time_us is not None and row.time_us > 0:
-            out.append(StudyPoint(_short(label), row, row.time_us, bits, rounded, *_family(row)))
+            out.append(StudyPoint(short_label(label), row, row.time_us, bits, rounded, *_family(row)))
     return out
 
 
@@ -69,7 +69,7 @@ def _bits(row: ModeRow, name: str, golden: str) -> float | None:
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else None
 
 
-def _short(label: str) -> str:
+def short_label(label: str) -> str:
     """ "fp16" of "float16 as fp16", where the type is computed in as it is; short names of types elsewhere."""
     types, comma, mode = label.partition(", ")
     stored, _, computed = types.partition(" as ")

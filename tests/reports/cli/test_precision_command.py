@@ -14,6 +14,7 @@ TINY = ("precision", "matmul", "--case", "tiny")
 ROW = {
     *("cube_math_type", "dtype", "compute_dtype", "output_dtypes", "status"),
     *("time_us", "speedup", "errors", "verdicts", "reason", "tiling", "kept", "seed_bits"),
+    *("operands", "octaves"),
 }
 
 

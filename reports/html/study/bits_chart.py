@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from ...kernels.study.results import ModeRow
-from ..facts import texts
-from ..facts.charts import Scale, spread
-from ..facts.study.labels import LabelBox, labels
-from ..facts.study.points import StudyPoint, families, front, study_points
-from .svg import ChartFrame, el, line, spot
-from .writing import render
+from ....kernels.study.results import ModeRow
+from ...facts import texts
+from ...facts.charts import Scale, spread
+from ...facts.study.labels import LabelBox, labels
+from ...facts.study.points import StudyPoint, families, front, study_points
+from ..svg import ChartFrame, el, line, spot
+from ..writing import render
 
 LETTER, HEIGHT, REACH = (
     7.6,

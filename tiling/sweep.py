@@ -18,7 +18,7 @@ from .results.reading import about
 from .results.store import Store, StoreError, key_of
 from .search.bounding import Bounding
 from .search.budget import Budget
-from .search.exact import Outcome, Report, search
+from .search.exact import BATCH, Outcome, Report, search
 from .search.sampling import sample
 from .space.space import MOST_POINTS, Point, Space
 from .workers import Workers
@@ -40,6 +40,7 @@ class Task:
     notes: tuple[str, ...] = ()
     compiler: str = ""  # who makes the code, unless a point says so
     usual: tuple[Point, ...] = ()  # what the operator chooses by itself: tried first
+    batch: int = BATCH  # as of `search`
 
 
 @dataclass
@@ -96,7 +97,7 @@ class Sweep:
         except KeyboardInterrupt:
             return self._stopped_early(own)
         evaluate = partial(self._evaluate, known_here=own)
-        how = (self.budget, self.report, self.task.usual, bounding)
+        how = (self.budget, self.report, self.task.usual, bounding, self.task.batch)
         out = search(self.space, legal, bounds, self.objective, evaluate, *how)
         self.legal -= sum(out.misfits.values())
         return out

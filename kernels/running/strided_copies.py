@@ -132,13 +132,19 @@ def view_copy_step(source: Tensor, out: np.ndarray, product: Product) -> Step:
     return _copy(source, contiguous_strides(source.shape), out, element_strides(out), product)
 
 
+def permuted_copy_step(source: Tensor, order: Sequence[int], out: Tensor, product: Product) -> Step:
+    """Launch that copies a contiguous tensor with its axes in another order: axis k of `out` is order[k] of `source`."""
+    strides = contiguous_strides(source.shape)
+    return _copy(source, [strides[k] for k in order], out, contiguous_strides(out.shape), product)
+
+
 def element_strides(a: np.ndarray) -> tuple[int, ...]:
     """Strides in elements."""
     return tuple(s // a.itemsize for s in a.strides)
 
 
 def _copy(source: Tensor, of: Sequence[int], out: Tensor, to: Sequence[int], product: Product) -> Step:
-    axes = merge_axes(source.shape, [of, to])
+    axes = merge_axes(out.shape, [of, to])
     itemsize = dtype_of(source).itemsize
     tiling = _interleaved(axes, itemsize, product) or _tiled(axes, itemsize, product)
     pointers = {"source_ptr": source, "out_ptr": out, "multibuffer": COPIES}

@@ -418,7 +418,7 @@ def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
     """Elements as they lie in memory, in the host dtype."""
     if dtype.name not in _HALVES:
         return stored.astype(dtype.host_dtype, copy=False)
-    bits = np.ascontiguousarray(stored).view(np.uint16)
+    bits = np.require(stored, None, ["C", "A"]).view(np.uint16)  # which leaves a scalar its shape ()
     out = np.empty(bits.shape, np.float32)
     _rounding.decode(bits.reshape(-1), out.reshape(-1), dtype.name == "bf16")
     return out

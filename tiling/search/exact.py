@@ -7,6 +7,7 @@ a proof, and says so.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,8 +36,8 @@ class Outcome:
     the best; known: points of a sampled sweep that a store had before it began; interrupted: whether it was stopped from
     outside. by_rule: rule -> points that were drawn and not tried. lacking: (in what it does not fit, bytes of that
     buffer) -> points that were placed and not timed, and the least and most bytes that they need. above: limit -> points
-    whose figure is not below it, and the nearest figure. failed: message -> points that were tried and could
-    not be run; alike: messages without their numbers -> the first such one.
+    whose figure is not below it, and the nearest figure; nearest: that point. failed: message -> points that were tried and
+    could not be run; alike: messages without their numbers -> the first such one.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -45,6 +46,7 @@ class Outcome:
     by_rule: dict[str, int] = field(default_factory=dict)
     lacking: dict[tuple[str, int], tuple[int, int, int]] = field(default_factory=dict)
     above: dict[str, tuple[int, float]] = field(default_factory=dict)
+    nearest: dict[str, Found] = field(default_factory=dict)
     looked: int = 0
     skipped: int = 0
     known: int = 0
@@ -58,8 +60,7 @@ class Outcome:
         if evaluation.refused and evaluation.need_bytes and evaluation.have_bytes:
             self._lacks((evaluation.refused, evaluation.have_bytes), evaluation.need_bytes)
         elif evaluation.refused and evaluation.over is not None:
-            count, nearest = self.above.get(evaluation.refused, (0, evaluation.over))
-            self.above[evaluation.refused] = count + 1, min(nearest, evaluation.over)
+            self._is_above(evaluation.refused, evaluation.over, Found(point, evaluation))
         elif why := evaluation.refused or evaluation.failed:
             same = self.alike.setdefault(re.sub(r"\d+", "0", why), why)  # but for the numbers in it
             self.failed[same] = self.failed.get(same, 0) + 1
@@ -69,6 +70,12 @@ class Outcome:
     def _lacks(self, what: tuple[str, int], need: int) -> None:
         count, least, most = self.lacking.get(what, (0, need, need))
         self.lacking[what] = count + 1, min(least, need), max(most, need)
+
+    def _is_above(self, limit: str, figure: float, found: Found) -> None:
+        count, nearest = self.above.get(limit, (0, math.inf))
+        self.above[limit] = count + 1, min(nearest, figure)
+        if figure < nearest:
+            self.nearest[limit] = found
 
     @property
     def misfits(self) -> dict[str, int]:
@@ -107,6 +114,7 @@ def search(
     report: Report = lambda done, left, best: None,
     ahead: Sequence[Point] = (),
     bounding: Bounding | None = None,
+    batch: int = BATCH,
 ) -> Outcome:
     """Evaluate points until the best is proved, the space is done, or the budget is spent.
 
@@ -114,7 +122,8 @@ def search(
 
     ahead: points to evaluate before all others, which need not be of the space; the first of them whatever the budget.
     legal: numbers of the other points. bounds: least time in us of each; None where there is none, or for another objective.
-    report: told after every point (done, left as far as is known, best so far).
+    report: told after every point (done, left as far as is known, best so far). batch: points that are asked for together
+    where there are bounds; those of one batch are evaluated even if the first of them ends the search.
     """
     order = legal if bounds is None else legal[np.argsort(bounds, kind="stable")]
     first = np.full(len(ahead), -np.inf)
@@ -136,7 +145,7 @@ def search(
                 stopped = True
                 break
             end = _front(ordered, count, best)
-            room = budget.room(out.looked, EVERY_POINT if ordered is None else BATCH)
+            room = budget.room(out.looked, EVERY_POINT if ordered is None else batch)
             stop = min(out.looked + room, max(out.looked + 1, end))
             rest = order[max(0, out.looked - len(ahead)) : max(0, stop - len(ahead))]
             points = [*ahead[out.looked : stop], *(space.point(int(k)) for k in rest)]

@@ -30,11 +30,13 @@ EARLIER = "earlier launches"  # in place of a line: what their roundings left in
 
 @dataclass(frozen=True)
 class ValuesFound:
-    """messages: what the values showed. errors: of each output. lines: output -> "file:line" -> share of its error."""
+    """messages: what the values showed. errors: of each output. lines: output -> "file:line" -> share of its error. steps:
+    what the outputs are with the roundings of no line, of the first of `lines`, ... of all."""
 
     messages: tuple[Message, ...]
     errors: dict[str, ErrorReport] = field(default_factory=dict)
     lines: dict[str, dict[str, float]] = field(default_factory=dict)
+    steps: tuple[Mapping[str, np.ndarray], ...] = field(default=(), repr=False, compare=False)
 
 
 def with_errors(call: Call, run: Running) -> ValuesFound:
@@ -77,7 +79,8 @@ def _by_lines(call: Call, run: Running) -> ValuesFound:
     last.leave()
     steps.append(real)
     notes = _notes(call, evaluation, begun)
-    return ValuesFound((*messages, *notes), errors, shares(steps, names) if names and begun else {})
+    told = (shares(steps, names), tuple(steps)) if names and begun else ({}, ())
+    return ValuesFound((*messages, *notes), errors, *told)
 
 
 def _with_roundings(call: Call, lines: list[Line], run: Running) -> dict[str, np.ndarray]:

@@ -1,0 +1,1 @@
+"""The chains that come with this package: every module has a `CHAIN`."""

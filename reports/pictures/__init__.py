@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from ...simulator.record.run import Run
 from .blame import error_blame
+from .chains import chain_blame
 from .differences import difference
 from .explorations import heat_map, pareto
 from .fronts import precision_front
@@ -45,8 +46,8 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
 PAIRS: dict[str, Callable[[Run, Run], Figure]] = {"difference": difference}
 
 __all__ = [
-    "PAIRS", "PICTURES", "difference", "error_blame", "error_histogram", "error_magnitude", "heat_map", "occupancy",
-    "pareto", "precision_bars", "precision_front", "precision_sweep", "roofline", "save", "study_lost",
+    "PAIRS", "PICTURES", "chain_blame", "difference", "error_blame", "error_histogram", "error_magnitude", "heat_map",
+    "occupancy", "pareto", "precision_bars", "precision_front", "precision_sweep", "roofline", "save", "study_lost",
     "study_magnitude", "timeline",
 ]  # fmt: skip
 

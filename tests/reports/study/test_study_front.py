@@ -20,7 +20,7 @@ from ascendtile.reports.html.study.bits_chart import bits_chart
 from ascendtile.reports.pictures.style import drawn
 from ascendtile.simulator.errors import UsageError
 
-from .test_html_pages import EVIL
+from ..test_html_pages import EVIL
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .ir.building.registry import constexpr
     from .jit_function import JitFunction, jit
     from .l2.chain import chain
+    from .precision.formats import Format, get_format
+    from .precision.rounding import decode, encode, round_to
     from .record.loading import load_run
     from .record.run import Launch, Run
     from .spread import Spread, atomic_spread
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # Imported when first asked for: they bring numpy and the compiled modules, which cost more than half a second on a slow
 # machine, and listing products should not wait for them. No name here may be that of a module of this folder.
 _LATER = {
+    "Format": ".precision.formats",
     "JitFunction": ".jit_function",
     "Launch": ".record.run",
     "Run": ".record.run",
@@ -36,9 +39,13 @@ _LATER = {
     "atomic_spread": ".spread",
     "chain": ".l2.chain",
     "constexpr": ".ir.building.registry",
+    "decode": ".precision.rounding",
     "empty": ".checks.written.scratch",
+    "encode": ".precision.rounding",
+    "get_format": ".precision.formats",
     "jit": ".jit_function",
     "load_run": ".record.loading",
+    "round_to": ".precision.rounding",
     "shape": ".interpreter.tensors",
 }
 
@@ -51,6 +58,7 @@ def cdiv(x: int, y: int) -> int:
 __all__ = [
     "AscendtileError",
     "Device",
+    "Format",
     "JitFunction",
     "Launch",
     "Product",
@@ -65,12 +73,16 @@ __all__ = [
     "chain",
     "constexpr",
     "current_device",
+    "decode",
     "device",
     "empty",
+    "encode",
+    "get_format",
     "jit",
     "load_product",
     "load_run",
     "product_names",
+    "round_to",
     "shape",
 ]
 _PARTS = ("language", "precision", "products", "triton_shim", "units")

@@ -1,9 +1,11 @@
 # The contract of the one place that rounds: one value (inline), rows of values, and rules for every mode.
 #
-# A row is n values; strides count elements, not bytes. Where no Cut is given the rules are the default ones:
-# nearest with ties to even, overflow to infinity, subnormals kept.
+# A row is n values; strides count elements, not bytes. Storage is encoded by the default rules: nearest with
+# ties to even, overflow to infinity, subnormals kept.
 
-from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+
+from ascendtile.simulator.precision._grid_rules cimport GridRules
 
 cdef extern from *:
     """
@@ -26,54 +28,11 @@ cdef extern from *:
 cdef enum:
     SIGN = 0x80000000
     MAGNITUDE = 0x7FFFFFFF
-    INFINITY = 0x7F800000
-    QUIET = 0x00400000
     MIN_NORMAL = 0x00800000      # 2^-126
-    F16_MIN_NORMAL = 0x38800000  # 2^-14
-    F16_REBASE = 0x38000000      # exponent bias 127 - 15, in place
-    F16_LIMIT = 0x47800000       # 65536
-    F16_DROP = 13
-    HALF = 0x3F000000            # 0.5f, whose ulp is 2^-24, the smallest FP16 subnormal
 
-cdef enum Target:  # number formats that values are rounded to
-    TO_FP16
-    TO_BF16
-    TO_HF32
-    TO_TF32
-    TO_FP32
-
-cdef enum Mode:  # Ascend C "Cast" names; RNZ (nearest, ties to zero) is the other reading of HF32 mode 1
-    RINT
-    FLOOR
-    CEIL
-    ROUND
-    TRUNC
-    ODD
-    RNZ
-
-cdef struct Cut:  # how the low bits of a magnitude go away; the same masks express every mode
-    uint64_t drop  # number of low bits that the target lacks
-    uint64_t low   # mask of those bits
-    uint64_t add   # added before the cut
-    uint64_t flip  # FLOOR, CEIL: exclusive-or with `add` for negative values
-    uint64_t even  # 1: also add the lowest kept bit
-    uint64_t odd   # the lowest kept bit, if it is to be set when anything is lost
-
-cdef struct Ends:  # what becomes of values at the ends of the range, as FP32 words
-    uint32_t limit        # first rounded magnitude that the target cannot hold
-    uint32_t over         # what stands for it, positive values
-    uint32_t over_flip    # exclusive-or with `over` for negative values
-    uint32_t infinity     # what stands for an infinite operand
-    uint32_t nan_and      # NaN: these bits of the word stay, sign included
-    uint32_t nan_or       # and these are set
-    uint32_t flush_below  # operands below become signed zero
-
-
-# ---- rules: build them once, outside the loop over rows
-
-cdef Cut make_cut(Mode mode, uint64_t drop) noexcept nogil
-cdef Ends make_ends(Target target, Mode mode, bint saturate, bint flush) noexcept nogil
-cdef uint64_t stored_bits(Target target) noexcept nogil
+cdef class Rounding:
+    """How values are brought to a format, by one mode and one pair of choices: see rounding_rules.py."""
+    cdef GridRules rules
 
 
 # ---- rows: FP16 or BF16 in memory to float32 and back; decoding is exact, a NaN keeps sign and payload
@@ -86,15 +45,12 @@ cdef void encode_row(
 ) noexcept nogil
 
 
-# ---- rows: float32, in place, to the grid of a format
+# ---- rows: to the grid of a format; the mode is none that needs random bits
 
-cdef void nearest_row(float* x, Py_ssize_t n, Target target) noexcept nogil
 cdef void flush_row(float* x, Py_ssize_t n) noexcept nogil
-cdef void round_row(float* x, Py_ssize_t n, Target target, Cut cut, Ends ends) noexcept nogil
-
-# From float64 in one rounding; here `cut` drops 52 - stored_bits(target).
-cdef void round_double_row(
-    const double* src, float* dst, Py_ssize_t n, Target target, Cut cut, Ends ends
+cdef void round_row(float* x, Py_ssize_t n, const GridRules* rules) noexcept nogil  # in place
+cdef void round_double_row(  # one rounding
+    const double* src, float* dst, Py_ssize_t n, const GridRules* rules
 ) noexcept nogil
 
 
@@ -148,28 +104,7 @@ cdef extern from *:
         const uint32_t nan = u >> 16 | (ascendtile_below(u >> 16 & 0x7F, 1) & 0x40);
         return (uint16_t)ascendtile_pick(ascendtile_below(0x7F800000u, u & 0x7FFFFFFFu), nan, rounded);
     }
-    /* A finite magnitude to the FP16 grid as if that had no end. */
-    ASCENDTILE_VALUE uint32_t ascendtile_f16_nearest(uint32_t m) {
-        const uint32_t r = (m + 0xFFF + (m >> 13 & 1)) & ~0x1FFFu;
-        const uint32_t tiny = ascendtile_bits32((ascendtile_float(m) + 0.5f) - 0.5f);
-        return ascendtile_pick(ascendtile_below(m, 0x38800000u), tiny, r);
-    }
-    ASCENDTILE_VALUE float ascendtile_f16_round(float x) {
-        const uint32_t u = ascendtile_bits32(x), m = u & 0x7FFFFFFFu;
-        uint32_t r = ascendtile_f16_nearest(m);
-        r = ascendtile_pick(ascendtile_below(m, 0x47800000u - 0x1000), r, 0x7F800000u);
-        r = ascendtile_pick(ascendtile_below(0x7F800000u, m), (m | 0x00400000u) & ~0x1FFFu, r);
-        return ascendtile_float(r | (u & 0x80000000u));
-    }
-    /* BF16 (drop 16), HF32 (12), TF32 (13): the carry into the exponent, and into infinity, is right. */
-    ASCENDTILE_VALUE float ascendtile_wide_round(float x, uint32_t drop) {
-        const uint32_t u = ascendtile_bits32(x), low = (1u << drop) - 1;
-        const uint32_t r = u + (low >> 1) + (u >> drop & 1);
-        const uint32_t nan = ascendtile_below(0x7F800000u, u & 0x7FFFFFFFu);
-        return ascendtile_float(ascendtile_pick(nan, u | 0x00400000u, r) & ~low);
-    }
     #endif
     """
     uint32_t below "ascendtile_below"(uint32_t a, uint32_t b) noexcept nogil
     uint32_t pick "ascendtile_pick"(uint32_t mask, uint32_t yes, uint32_t no) noexcept nogil
-    uint32_t f16_nearest "ascendtile_f16_nearest"(uint32_t m) noexcept nogil

@@ -4,23 +4,41 @@ Loops only; names, defaults and checks are in rounding.py. The float32 loops use
 so that gcc vectorises them at the x86-64 baseline. They need round-to-nearest and a build without fast-math.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+
+from ascendtile.simulator.precision._grid_loops cimport GridLoops, pick_loops
+from ascendtile.simulator.precision._grid_rules cimport (
+    AS_IS, CEIL, FLOOR, FLUSH, GENERAL, NARROW, ODD, RINT, RNZ, ROUND, SHORT, STEPS, STOCHASTIC, TAPERED,
+    TRUNC, WIDE, GridRules, Mode
+)
+
+ctypedef fused Real:
+    float
+    double
 
 cdef enum:
     BLOCK = 2048  # elements of an out-of-place block: 8 KiB stay in L1
 
-MODES = {"RINT": RINT, "FLOOR": FLOOR, "CEIL": CEIL, "ROUND": ROUND, "TRUNC": TRUNC, "ODD": ODD, "RNZ": RNZ}
-TARGETS = {"fp16": TO_FP16, "bf16": TO_BF16, "hf32": TO_HF32, "tf32": TO_TF32, "fp32": TO_FP32}
+MODES = {
+    "RINT": RINT, "FLOOR": FLOOR, "CEIL": CEIL, "ROUND": ROUND, "TRUNC": TRUNC, "ODD": ODD, "RNZ": RNZ,
+    "STOCHASTIC": STOCHASTIC,
+}
+PATHS = {
+    "as is": AS_IS, "flush": FLUSH, "short": SHORT, "wide": WIDE, "narrow": NARROW, "tapered": TAPERED,
+    "general": GENERAL,
+}
 
 
 # ---- rules
 
-cdef uint64_t stored_bits(Target target) noexcept nogil:
-    """Mantissa bits that the format stores."""
-    return (10 if target == TO_FP16 or target == TO_TF32 else
-            7 if target == TO_BF16 else
-            11 if target == TO_HF32 else 23)
+cdef struct Cut:  # how the low bits of a magnitude go away; the same masks express every mode
+    uint64_t drop  # number of low bits that the target lacks
+    uint64_t low   # mask of those bits
+    uint64_t add   # added before the cut
+    uint64_t flip  # FLOOR, CEIL: exclusive-or with `add` for negative values
+    uint64_t even  # 1: also add the lowest kept bit
+    uint64_t odd   # the lowest kept bit, if it is to be set when anything is lost
 
 
 cdef Cut make_cut(Mode mode, uint64_t drop) noexcept nogil:
@@ -40,28 +58,55 @@ cdef Cut make_cut(Mode mode, uint64_t drop) noexcept nogil:
     return cut
 
 
-cdef inline uint32_t largest(Target target) noexcept nogil:
-    """FP32 bits of the largest finite value."""
-    if target == TO_FP16:
-        return 0x477FE000
-    return INFINITY - (<uint32_t>1 << (23 - stored_bits(target)))
+cdef class Rounding:
+    """One format under one mode and one pair of choices, as the loops need it; `path` is one of PATHS."""
+
+    def __init__(
+        self, int path, Mode mode, object spacing, int drop, *, double cap, double flush_below,
+        uint32_t limit, uint32_t limit_flip, uint32_t over, uint32_t over_flip, uint32_t infinity,
+        uint32_t infinity_flip, uint32_t nan_and, uint32_t nan_or, uint32_t minus_zero, bint has_sign,
+        uint32_t negative, uint32_t least, uint32_t nothing
+    ):
+        """spacing: (exponent, mantissa bits from there on). drop: bits of a word that a wide format lacks.
+
+        cap, flush_below: magnitudes. The others are FP32 words, see GridRules.
+        """
+        cdef GridRules* g = &self.rules
+        g.path, g.mode = path, mode
+        g.cap64, g.cap = cap, bits32(<float>cap)
+        g.flush_below64, g.flush_below = flush_below, bits32(<float>flush_below)
+        g.limit, g.limit_flip, g.over, g.over_flip = limit, limit_flip, over, over_flip
+        g.infinity, g.infinity_flip, g.nan_and, g.nan_or = infinity, infinity_flip, nan_and, nan_or
+        g.minus_zero, g.has_sign = minus_zero, has_sign
+        g.negative, g.least, g.nothing = negative, least, nothing
+        set_spacing(g, spacing)
+        set_masks(g, make_cut(mode, drop))
 
 
-cdef Ends make_ends(Target target, Mode mode, bint saturate, bint flush) noexcept nogil:
-    """Overflow as IEEE 754 has it (a mode that rounds toward zero never reaches infinity), or saturated."""
-    cdef Ends ends
-    cdef uint32_t top = largest(target)
-    ends.limit = F16_LIMIT if target == TO_FP16 else INFINITY
-    ends.over = top if saturate or mode == TRUNC or mode == ODD or mode == FLOOR else INFINITY
-    ends.over_flip = top ^ INFINITY if not saturate and (mode == FLOOR or mode == CEIL) else 0
-    ends.infinity = top if saturate else INFINITY
-    ends.nan_and = 0 if saturate else ~((<uint32_t>1 << (23 - stored_bits(target))) - 1)
-    ends.nan_or = 0 if saturate else INFINITY | QUIET
-    ends.flush_below = (F16_MIN_NORMAL if target == TO_FP16 else MIN_NORMAL) if flush else 0
-    return ends
+cdef int set_spacing(GridRules* g, object spacing) except -1:
+    cdef int s
+    cdef int first = spacing[0][0]
+    cdef int bits = spacing[0][1]
+    g.floor, g.floor64 = <uint32_t>(first + 127) << 23, <uint64_t>(first + 1023) << 52
+    g.rise, g.rise64 = <uint32_t>(23 - bits) << 23, <uint64_t>(52 - bits) << 52
+    for s in range(STEPS):
+        g.start[s], g.start64[s] = MAGNITUDE, <uint64_t>0x7FF << 52  # never
+        g.change[s] = g.change64[s] = 0
+    for s in range(1, len(spacing)):
+        first = spacing[s][0]
+        g.start[s - 1], g.start64[s - 1] = <uint32_t>(first + 127) << 23, <uint64_t>(first + 1023) << 52
+        g.change[s - 1] = <uint32_t>(bits - <int>spacing[s][1]) << 23
+        g.change64[s - 1] = <uint64_t><int64_t>(bits - <int>spacing[s][1]) << 52
+        bits = spacing[s][1]
+    return 0
 
 
-# ---- rows, default rules
+cdef void set_masks(GridRules* g, Cut cut) noexcept nogil:
+    g.drop, g.low, g.add = <uint32_t>cut.drop, <uint32_t>cut.low, <uint32_t>cut.add
+    g.flip, g.even, g.odd = <uint32_t>cut.flip, <uint32_t>cut.even, <uint32_t>cut.odd
+
+
+# ---- rows: storage, default rules
 
 cdef extern from *:
     """
@@ -72,8 +117,6 @@ cdef extern from *:
         void (*f16_encode)(const float *src, uint16_t *dst, ptrdiff_t step, ptrdiff_t n);
         void (*bf16_decode)(const uint16_t *src, ptrdiff_t step, float *dst, ptrdiff_t n);
         void (*bf16_encode)(const float *src, uint16_t *dst, ptrdiff_t step, ptrdiff_t n);
-        void (*f16_round)(float *x, ptrdiff_t n);
-        void (*wide_round)(float *x, ptrdiff_t n, uint32_t drop);
     } rounding_rows;
 
     #define ROUNDING_DECODE(NAME, ATTRIBUTE, VALUE)                                                         \\
@@ -93,17 +136,9 @@ cdef extern from *:
     ROUNDING_ENCODE(rounding_f16_encode_##SUFFIX, ATTRIBUTE, ascendtile_f16_encode)                         \\
     ROUNDING_DECODE(rounding_bf16_decode_##SUFFIX, ATTRIBUTE, ascendtile_bf16_decode)                       \\
     ROUNDING_ENCODE(rounding_bf16_encode_##SUFFIX, ATTRIBUTE, ascendtile_bf16_encode)                       \\
-    ATTRIBUTE static void rounding_f16_##SUFFIX(float *x, ptrdiff_t n)                                      \\
-    {                                                                                                       \\
-        for (ptrdiff_t i = 0; i < n; i++) x[i] = ascendtile_f16_round(x[i]);                                \\
-    }                                                                                                       \\
-    ATTRIBUTE static void rounding_wide_##SUFFIX(float *x, ptrdiff_t n, uint32_t drop)                      \\
-    {                                                                                                       \\
-        for (ptrdiff_t i = 0; i < n; i++) x[i] = ascendtile_wide_round(x[i], drop);                         \\
-    }                                                                                                       \\
     static const rounding_rows rounding_rows_##SUFFIX = {                                                   \\
         rounding_f16_decode_##SUFFIX, rounding_f16_encode_##SUFFIX, rounding_bf16_decode_##SUFFIX,          \\
-        rounding_bf16_encode_##SUFFIX, rounding_f16_##SUFFIX, rounding_wide_##SUFFIX};
+        rounding_bf16_encode_##SUFFIX};
 
     ROUNDING_WIDTH(plain, )
     #if defined(__x86_64__) && defined(__GNUC__)
@@ -122,11 +157,10 @@ cdef extern from *:
         void (*f16_encode)(const float* src, uint16_t* dst, Py_ssize_t step, Py_ssize_t n) noexcept nogil
         void (*bf16_decode)(const uint16_t* src, Py_ssize_t step, float* dst, Py_ssize_t n) noexcept nogil
         void (*bf16_encode)(const float* src, uint16_t* dst, Py_ssize_t step, Py_ssize_t n) noexcept nogil
-        void (*f16_round)(float* x, Py_ssize_t n) noexcept nogil
-        void (*wide_round)(float* x, Py_ssize_t n, uint32_t drop) noexcept nogil
     const Rows* pick_rows "rounding_pick"() noexcept nogil
 
 cdef const Rows* rows = pick_rows()  # the widest that this machine has; all give the same bits
+cdef const GridLoops* loops = pick_loops()
 
 
 cdef void decode_row(
@@ -141,93 +175,51 @@ cdef void encode_row(
     (rows.bf16_encode if bfloat else rows.f16_encode)(src, dst, stride, n)
 
 
-cdef void nearest_row(float* x, Py_ssize_t n, Target target) noexcept nogil:
-    if target == TO_FP16:
-        rows.f16_round(x, n)
-    elif target != TO_FP32:
-        rows.wide_round(x, n, <uint32_t>(23 - stored_bits(target)))
-
-
 cdef void flush_row(float* x, Py_ssize_t n) noexcept nogil:
     """FP32 subnormals become zero of the same sign."""
-    cdef Py_ssize_t i
-    cdef uint32_t u
-    for i in range(n):
-        u = bits32(x[i])
-        x[i] = float_of(u & (~below(u & MAGNITUDE, MIN_NORMAL) | SIGN))
+    loops.flush(x, NULL, n, NULL)
 
 
-# ---- rows, any rule
+# ---- rows: to a grid
 
-cdef inline uint32_t cut_bits(uint32_t m, uint32_t negative, Cut cut) noexcept nogil:
-    """`negative` is 0 or all ones. Also right for m = 0 and for exact values: nothing lost, nothing added."""
-    cdef uint32_t low = <uint32_t>cut.low
-    cdef uint32_t lost = (m & low) + low  # the bit above `low` is set if any dropped bit is
-    cdef uint32_t add = <uint32_t>cut.add ^ (<uint32_t>cut.flip & negative)
-    return ((m + add + (m >> <uint32_t>cut.drop & <uint32_t>cut.even)) & ~low) | (lost & <uint32_t>cut.odd)
+cdef void round_row(float* x, Py_ssize_t n, const GridRules* rules) noexcept nogil:
+    round_row_with(x, NULL, n, rules)
 
 
-cdef inline uint32_t apply_ends(uint32_t r, uint32_t u, Ends ends) noexcept nogil:
-    """The word for rounded magnitude r of the FP32 operand u."""
-    cdef uint32_t m = u & MAGNITUDE
-    cdef uint32_t sign = u & SIGN
-    cdef uint32_t over = ends.over ^ (ends.over_flip & (0 - (u >> 31)))
-    cdef uint32_t nan = (u & ends.nan_and) | ends.nan_or
-    r = pick(below(r, ends.limit), r, over) & ~below(m, ends.flush_below)
-    r = pick(below(m, INFINITY), r, ends.infinity)
-    return pick(below(INFINITY, m), nan, r | sign)
+cdef void round_row_with(
+    float* x, const uint32_t* random, Py_ssize_t n, const GridRules* rules
+) noexcept nogil:
+    """`random`: a word for each element, where the mode is STOCHASTIC."""
+    if rules.path == NARROW:
+        loops.narrow[rules.mode](x, random, n, rules)
+    elif rules.path == TAPERED:
+        loops.tapered[rules.mode](x, random, n, rules)
+    elif rules.path == SHORT:
+        loops.shorted(x, NULL, n, rules)
+    elif rules.path == WIDE:
+        (loops.wide_stochastic if rules.mode == STOCHASTIC else loops.wide)(x, random, n, rules)
+    elif rules.path == FLUSH:
+        loops.flush(x, NULL, n, rules)
+    elif rules.path == GENERAL:
+        general_row(x, random, n, rules)
 
 
-cdef inline uint32_t f16_code(uint32_t m) noexcept nogil:
-    """FP32 magnitude to an FP16 magnitude with 13 bits more, linear across the border of the subnormals.
-
-    Below 2^-14 it counts units of 2^-37; the last bit is set if anything smaller is left: no tie goes wrong.
-    """
-    cdef uint32_t small = below(m, F16_MIN_NORMAL)
-    cdef float scaled = float_of(m & small) * <float>(<uint64_t>1 << 37)
-    cdef int32_t units = <int32_t>scaled
-    cdef uint32_t sticky = <uint32_t>(<float>units != scaled)
-    return pick(small, <uint32_t>units | sticky, m - F16_REBASE)
-
-
-cdef inline uint32_t f16_uncode(uint32_t code) noexcept nogil:
-    cdef float tiny = <float><int32_t>code * float_of(0x2D000000)  # 2^-37; exact, code is at most 2^23 here
-    return pick(below(code, MIN_NORMAL), bits32(tiny), code + F16_REBASE)
+cdef void general_row(float* x, const uint32_t* random, Py_ssize_t n, const GridRules* rules) noexcept nogil:
+    cdef double[256] wide
+    cdef Py_ssize_t start = 0
+    cdef Py_ssize_t i, size
+    while start < n:
+        size = min(<Py_ssize_t>256, n - start)
+        for i in range(size):
+            wide[i] = x[start + i]
+        loops.general[rules.mode](wide, x + start, random + start if random != NULL else NULL, size, rules)
+        start += size
 
 
-cdef void wide_row(float* x, Py_ssize_t n, Cut cut, Ends ends) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint32_t u
-    for i in range(n):
-        u = bits32(x[i])
-        x[i] = float_of(apply_ends(cut_bits(u & MAGNITUDE, 0 - (u >> 31), cut), u, ends))
-
-
-cdef void half_row(float* x, Py_ssize_t n, Cut cut, Ends ends) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint32_t u, r
-    for i in range(n):
-        u = bits32(x[i])
-        r = f16_uncode(cut_bits(f16_code(u & MAGNITUDE), 0 - (u >> 31), cut))
-        x[i] = float_of(apply_ends(r, u, ends))
-
-
-cdef void half_nearest_row(float* x, Py_ssize_t n, Ends ends) noexcept nogil:
-    """half_row of RINT in little more than half the time: saturating FP16 is all that 910A and 310P have."""
-    cdef Py_ssize_t i
-    cdef uint32_t u
-    for i in range(n):
-        u = bits32(x[i])
-        x[i] = float_of(apply_ends(f16_nearest(u & MAGNITUDE), u, ends))
-
-
-cdef void round_row(float* x, Py_ssize_t n, Target target, Cut cut, Ends ends) noexcept nogil:
-    if target == TO_FP16 and cut.even:  # only RINT looks at the last kept bit
-        half_nearest_row(x, n, ends)
-    elif target == TO_FP16:
-        half_row(x, n, cut, ends)
-    else:
-        wide_row(x, n, cut, ends)
+cdef void round_double_row(
+    const double* src, float* dst, Py_ssize_t n, const GridRules* rules
+) noexcept nogil:
+    loops.general[rules.mode](src, dst, NULL, n, rules)
 
 
 # ---- float64 and integers
@@ -249,46 +241,6 @@ cdef inline uint64_t fixed_point(double magnitude, double scale) noexcept nogil:
     return <uint64_t>units | (<double>units != scaled)
 
 
-cdef inline uint64_t double_code(uint64_t m, uint64_t min_normal) noexcept nogil:
-    """FP64 magnitude to a code with 52 mantissa bits, linear across the target's smallest normal."""
-    cdef uint64_t rebase = min_normal - (<uint64_t>1 << 52)
-    if m >= min_normal:
-        return m - rebase
-    return fixed_point(double_of(m), double_of((<uint64_t>(2 * 1023 + 52) << 52) - min_normal))
-
-
-cdef inline uint32_t double_word(uint64_t code, uint32_t rebase) noexcept nogil:
-    """The FP32 magnitude of a code, its low 29 bits dropped; huge codes stop at infinity."""
-    if code < <uint64_t>1 << 52:
-        return f16_uncode(<uint32_t>(code >> 29)) if rebase else <uint32_t>(code >> 29)
-    code = (code >> 29) + rebase
-    return <uint32_t>code if code < INFINITY else INFINITY
-
-
-cdef void round_double_row(
-    const double* src, float* dst, Py_ssize_t n, Target target, Cut cut, Ends ends
-) noexcept nogil:
-    """One rounding from float64: build `cut` with drop = 52 - stored mantissa bits."""
-    cdef Py_ssize_t i
-    cdef uint64_t u, m, code
-    cdef uint64_t min_normal = <uint64_t>(1023 - 14 if target == TO_FP16 else 1023 - 126) << 52
-    cdef uint32_t rebase = F16_REBASE if target == TO_FP16 else 0
-    cdef uint32_t sign, word, operand
-    for i in range(n):
-        u = bits64(src[i])
-        m = u & (~<uint64_t>0 >> 1)
-        sign = <uint32_t>(u >> 32) & SIGN
-        if m >= <uint64_t>0x7FF << 52:
-            operand = INFINITY | QUIET if m > <uint64_t>0x7FF << 52 else INFINITY
-            word = operand
-        else:
-            code = double_code(m, min_normal)
-            # the operand is only compared with the flush limit, and must not pass for infinity
-            operand = 0 if m < min_normal else INFINITY - 1
-            word = double_word(cut_bits64(code, 0 - (u >> 63), cut), rebase)
-        dst[i] = float_of(apply_ends(word, operand | sign, ends))
-
-
 cdef uint64_t integer_magnitude(double x, Cut cut, bint wrap) noexcept nogil:
     """abs(x) rounded to an integer: clamped to 64 bits, or modulo 2^64. NaN and a wrapped infinity give 0."""
     cdef uint64_t u = bits64(x)
@@ -304,11 +256,6 @@ cdef uint64_t integer_magnitude(double x, Cut cut, bint wrap) noexcept nogil:
     if not wrap:
         return ~<uint64_t>0
     return m << (exponent - 1023 - 52) if exponent < 1023 + 52 + 64 else 0
-
-
-ctypedef fused Real:
-    float
-    double
 
 
 # ---- what Python calls: contiguous arrays, checked by rounding.py
@@ -327,37 +274,37 @@ def encode(const float[::1] src, uint16_t[::1] dst, bint bfloat):
             encode_row(&src[0], &dst[0], 1, src.shape[0], bfloat)
 
 
-def round_float(
-    const float[::1] src, float[::1] dst, Target target, Mode mode, bint saturate, bint flush
+def round_values(
+    const Real[::1] src, float[::1] dst, Rounding rounding, const uint32_t[::1] random, object seed
 ):
-    """float32 to the grid of `target`, in blocks that stay in L1; `src` may be `dst`."""
-    cdef Cut cut = make_cut(mode, 23 - stored_bits(target))
-    cdef Ends ends = make_ends(target, mode, saturate, flush)
-    cdef bint default = mode == RINT and not saturate and not flush
+    """float32 or float64 to the grid, in blocks that stay in L1; `src` may be `dst`.
+
+    Where the mode is STOCHASTIC, the words of `random`, one for each element, or Philox's of `seed`, if that
+    is not None, decide.
+    """
+    cdef const GridRules* rules = &rounding.rules
+    cdef uint32_t[BLOCK] words
+    cdef const uint32_t* given = NULL if random is None or random.shape[0] == 0 else &random[0]
+    cdef const uint32_t* drawn
+    cdef bint draws = seed is not None
+    cdef uint64_t key = seed if draws else 0
     cdef Py_ssize_t n = src.shape[0]
     cdef Py_ssize_t start = 0
     cdef Py_ssize_t size
     with nogil:
         while start < n:
             size = min(<Py_ssize_t>BLOCK, n - start)
-            if &src[0] != &dst[0]:
-                memcpy(&dst[start], &src[start], size * sizeof(float))
-            if default:
-                nearest_row(&dst[start], size, target)
+            drawn = given + start if given != NULL else NULL
+            if draws:
+                loops.random(words, size, key, <uint64_t>start)
+                drawn = words
+            if Real is double:
+                loops.general[rules.mode](&src[start], &dst[start], drawn, size, rules)
             else:
-                round_row(&dst[start], size, target, cut, ends)
+                if &src[0] != &dst[0]:
+                    memcpy(&dst[start], &src[start], size * sizeof(float))
+                round_row_with(&dst[start], drawn, size, rules)
             start += size
-
-
-def round_double(
-    const double[::1] src, float[::1] dst, Target target, Mode mode, bint saturate, bint flush
-):
-    """float64 to the grid of `target` in one rounding."""
-    cdef Cut cut = make_cut(mode, 52 - stored_bits(target))
-    cdef Ends ends = make_ends(target, mode, saturate, flush)
-    with nogil:
-        if src.shape[0] > 0:
-            round_double_row(&src[0], &dst[0], src.shape[0], target, cut, ends)
 
 
 def round_integer(

@@ -1,13 +1,10 @@
 """Rounding for Python callers: names, checks and memory; the arithmetic is in _rounding.pyx.
 
-    round_to(x, "fp16")                             # float32 values on the FP16 grid, nearest, ties to even
-    round_to(x, "fp16", overflow="saturate")        # 1e5 gives 65504, NaN gives 0
-    round_to(x, "hf32", "ROUND", subnormals="flush", out=x)
-    encode(x, "bf16"), decode(stored)               # to and from the dtype that memory holds
-
-Modes are those of the Ascend C "Cast" document (RINT, FLOOR, CEIL, ROUND, TRUNC, ODD, NONE) and RNZ,
-nearest with ties toward zero, which is one reading of HF32 mode 1 (Ascend C "SetHF32TransMode"). RNE and
-RNA are other names of RINT and ROUND. Which product offers which mode is decided elsewhere.
+round_to(x, "fp16")                             # float32 values on the FP16 grid, nearest, ties to even
+round_to(x, "fp16", overflow="saturate")        # 1e5 gives 65504, NaN gives 0
+round_to(x, "hf32", "ROUND", subnormals="flush", out=x)
+round_to(x, "e4m3", "STOCHASTIC", seed=7)       # up or down by chance, the same on every machine
+encode(x, "hif8"), decode(stored)               # to and from the dtype that memory holds
 """
 
 from __future__ import annotations
@@ -19,13 +16,15 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import UsageError
 from . import _rounding
+from .code_tables import codes_of, value_table
 from .formats import BF16, FP16, FP32, Format, get_format
+from .rounding_rules import MODES, OVERFLOWS, SUBNORMALS, choice, mode_name, rounding_of
 
-MODES = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD", "RNZ")
-_MODE_ALIASES = {"NONE": "RINT", "RNE": "RINT", "RNA": "ROUND"}
-OVERFLOWS = ("inf_nan", "saturate")
+__all__ = [
+    "MODES", "OVERFLOWS", "SUBNORMALS", "decode", "encode", "flush_subnormals", "round_to", "to_integer",
+]  # fmt: skip
+
 INTEGER_OVERFLOWS = ("saturate", "wrap")
-SUBNORMALS = ("keep", "flush")
 
 Array = NDArray[Any]
 Float32 = NDArray[np.float32]
@@ -33,34 +32,62 @@ Float32 = NDArray[np.float32]
 
 def round_to(
     values: ArrayLike,
-    fmt: str | Format,
-    mode: str = "RINT",
-    overflow: str = "inf_nan",
+    fmt: object,
+    mode: str | None = None,
+    overflow: str | None = None,
     subnormals: str = "keep",
     out: Float32 | None = None,
+    *,
+    seed: int | None = None,
+    random: NDArray[np.uint32] | None = None,
 ) -> Float32:
     """Values rounded once to the grid of `fmt`, held in float32, in the shape of `values`.
 
-    `values`: floats, integers or booleans of any shape and strides; float64 and integers are rounded once,
-    not by way of float32. `fmt`: fp16, bf16, hf32, tf32 or fp32. `overflow`: "inf_nan" (IEEE), or
-    "saturate": too large and infinite give the largest finite value, NaN gives 0 (CANN reference of
-    INF_NAN_MODE_ENABLE). `subnormals`: "keep", or "flush": operands under the smallest normal number of
-    `fmt` become zero of their sign. `out`: float32 of that shape; it may be `values` itself.
+    `values`: floats, integers or booleans of any shape and strides, or codes in the dtype of a format; float64 and
+    integers are rounded once, not by way of float32. `fmt`: what `get_format` takes. `mode`: None is the format's own,
+    RINT but for HiF8. `overflow`: "inf_nan" (IEEE; where there is no infinity NaN stands for it, and where there is
+    neither the largest finite value), "saturate": too large and infinite give the largest finite value, NaN gives 0 (CANN
+    reference of INF_NAN_MODE_ENABLE), "clamp": the same, but NaN stays (OFP8 1.0, section 5.2, saturating mode); None is
+    the format's own: "clamp" if it saturates, else "inf_nan". `subnormals`: "keep", or "flush": operands under the
+    smallest normal number of `fmt` become zero of their sign. `out`: float32 of that shape; it may be `values` itself.
+
+    Mode "STOCHASTIC" takes one of two: `seed`, 0 to 2^64 - 1, where the bits of an element follow from the seed and its
+    index in row-major order alone (Philox 4x32-10; those of `tl.randint(seed, index)`), or `random`, uint32 in the shape of
+    `values`. The first 31 bits that are dropped and the upper 31 random ones are added, and a carry rounds away from zero:
+    31 bits decide, which is exact for float32 values down to 2^-8 of the smallest value of `fmt`.
     """
-    target = _target(fmt)
-    rule = (
-        target,
-        _rounding.MODES[_mode(mode)],
-        _choice("overflow", overflow, OVERFLOWS) == "saturate",
-        _choice("subnormals", subnormals, SUBNORMALS) == "flush",
-    )
+    target = get_format(fmt)
+    rule = rounding_of(target, mode, overflow, subnormals)
     source = _operand(values)
+    words = _random_words(mode_name(mode or target.rounding), seed, random, source.shape)
     result = _result(source, out)
-    if source.dtype == np.float64:
-        _rounding.round_double(source.reshape(-1), result.reshape(-1), *rule)
-    else:
-        _rounding.round_float(source.reshape(-1), result.reshape(-1), *rule)
+    _rounding.round_values(source.reshape(-1), result.reshape(-1), rule, words, seed)
     return _deliver(result, out)
+
+
+def _random_words(
+    mode: str, seed: int | None, random: NDArray[np.uint32] | None, shape: tuple[int, ...]
+) -> NDArray[np.uint32] | None:
+    if (mode == "STOCHASTIC") != ((seed is None) != (random is None)):
+        raise UsageError(
+            f"round_to: mode {mode} with seed {seed} and random {_described(random)}: {_NEEDS[mode == 'STOCHASTIC']}"
+        )
+    if seed is not None and not 0 <= seed < 1 << 64:
+        raise UsageError(f"round_to: seed {seed}: it is from 0 to 2^64 - 1")
+    if random is None:
+        return None
+    if random.dtype != np.uint32 or random.shape != shape:
+        raise UsageError(
+            f"round_to: random is {_described(random)}: it must be uint32 {shape}, a word for each value"
+        )
+    return np.ascontiguousarray(random).reshape(-1)
+
+
+_NEEDS = {True: "STOCHASTIC takes one of the two", False: "only STOCHASTIC takes them"}
+
+
+def _described(array: Array | None) -> str:
+    return "None" if array is None else f"{array.dtype} {array.shape}"
 
 
 def to_integer(
@@ -77,56 +104,78 @@ def to_integer(
         raise UsageError(
             f"to_integer: {target} is not an integer format; round_to makes floating-point values"
         )
-    wrap = _choice("overflow", overflow, INTEGER_OVERFLOWS) == "wrap"
+    wrap = choice("overflow", overflow, INTEGER_OVERFLOWS) == "wrap"
     source = _operand(values)
     if np.asarray(values).dtype.kind in "iu":
         raise UsageError("to_integer: the values are integers already; numpy's astype keeps their low bits")
     words = np.empty(source.shape, np.uint64)
     ends = (int(target.max), -int(target.min))
-    _rounding.round_integer(source.reshape(-1), words.reshape(-1), _rounding.MODES[_mode(mode)], wrap, *ends)
+    _rounding.round_integer(
+        source.reshape(-1),
+        words.reshape(-1),
+        _rounding.MODES[choice("rounding mode", mode_name(mode), MODES)],
+        wrap,
+        *ends,
+    )
     return words.astype(target.dtype)  # integer to integer: numpy keeps the low bits
 
 
-def decode(stored: Array, fmt: str | Format | None = None) -> Float32:
-    """float32 values of an FP16 or BF16 array, exactly; float32 is passed through.
+def decode(stored: Array, fmt: object = None) -> Float32:
+    """float32 values of stored ones, exactly; float32 is passed through.
 
-    `stored`: float16, ml_dtypes.bfloat16, or uint16 words with `fmt` naming what they are.
+    `stored`: the dtype of a format of at most 16 bits (float16, those of ml_dtypes, [("hif8", "u1")]), or unsigned codes of
+    as many bytes with `fmt` naming what they are.
     """
     array = np.asarray(stored)
     source = get_format(array.dtype if fmt is None else fmt)
-    if source is FP32 and array.dtype == np.float32:
+    if source.dtype == np.float32 == array.dtype:
         return array
-    if source not in (FP16, BF16) or _native(array.dtype) not in (source.dtype, np.uint16):
+    code = np.dtype(f"u{source.dtype.itemsize}")
+    if source.is_integer or source.bits > 16 or _native(array.dtype) not in (source.dtype, code):
         raise UsageError(
-            f"decode: {array.dtype} as {source}: storage is float16, bfloat16 or float32, or uint16 with fmt"
+            f"decode: {array.dtype} as {source}: storage is float16, bfloat16 or float32, or uint16 with fmt; so it is "
+            f"with other formats of at most 16 bits: {source.dtype}, or {code} with fmt"
         )
-    words = _contiguous(array, _native(array.dtype)).view(np.uint16)
+    codes = _contiguous(array, _native(array.dtype)).view(code)
+    if source not in (FP16, BF16):
+        return value_table(source)[codes & ((1 << source.bits) - 1)]
     result = np.empty(array.shape, np.float32)
-    _rounding.decode(words.reshape(-1), result.reshape(-1), source is BF16)
+    _rounding.decode(codes.reshape(-1), result.reshape(-1), source is BF16)
     return result
 
 
 def encode(
     values: ArrayLike,
-    fmt: str | Format,
-    mode: str = "RINT",
-    overflow: str = "inf_nan",
+    fmt: object,
+    mode: str | None = None,
+    overflow: str | None = None,
     subnormals: str = "keep",
+    *,
+    seed: int | None = None,
+    random: NDArray[np.uint32] | None = None,
 ) -> Array:
-    """Values in the dtype that memory holds for `fmt` (fp16, bf16, fp32), rounded once as `round_to` does."""
+    """Values in the dtype that memory holds for `fmt`, rounded once as `round_to` does.
+
+    Formats above 16 bits are held in float32, others as codes: see `Format.dtype`.
+    """
     target = get_format(fmt)
-    if target not in (FP16, BF16, FP32):
+    if target.is_integer or not target.stored or target.bits > 32:
         raise UsageError(
-            f"encode: {target} is not a floating-point storage format; those are fp16, bf16, fp32"
+            f"encode: {target} is not a floating-point storage format; those are fp16, bf16, fp32 and others that fill "
+            "memory in float32 or less"
         )
     source = np.asarray(values)
-    default = (_mode(mode), overflow, subnormals) == ("RINT", "inf_nan", "keep")
-    if source.dtype != np.float32 or not default:
-        source = round_to(source, target, mode, overflow, subnormals)
-    if target is FP32:
+    default = (mode or target.rounding, overflow, subnormals) == ("RINT", None, "keep")
+    quick = default and target in (FP16, BF16, FP32)  # encoding alone rounds so
+    if source.dtype != np.float32 or not quick:
+        source = round_to(source, target, mode, overflow, subnormals, seed=seed, random=random)
+    if target.bits > 16:
         return source
+    source = _contiguous(source, source.dtype)
+    if target not in (FP16, BF16):
+        return codes_of(source, target).view(target.dtype)
     words = np.empty(source.shape, np.uint16)
-    _rounding.encode(_contiguous(source, source.dtype).reshape(-1), words.reshape(-1), target is BF16)
+    _rounding.encode(source.reshape(-1), words.reshape(-1), target is BF16)
     return words.view(target.dtype)
 
 
@@ -135,31 +184,11 @@ def flush_subnormals(values: Float32, out: Float32 | None = None) -> Float32:
     return round_to(values, FP32, subnormals="flush", out=out)
 
 
-def _target(fmt: str | Format) -> int:
-    found = get_format(fmt)
-    if found.name not in _rounding.TARGETS:
-        hint = "" if found.is_float else "; to_integer makes integers"
-        raise UsageError(f"round_to: cannot round to {found}: known are {', '.join(_rounding.TARGETS)}{hint}")
-    return int(_rounding.TARGETS[found.name])
-
-
-def _mode(mode: str) -> str:
-    name = mode.removeprefix("CAST_")
-    name = _MODE_ALIASES.get(name, name)
-    return _choice("rounding mode", name, MODES)
-
-
-def _choice(what: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise UsageError(f"{what} {value!r}: known are {', '.join(known)}")
-    return value
-
-
 def _operand(values: ArrayLike) -> Array:
     """Contiguous float32 or float64 with the same values, or, for long integers, the same roundings."""
     array = np.asarray(values)
     dtype = _native(array.dtype)
-    if dtype in (FP16.dtype, BF16.dtype):
+    if dtype in (FP16.dtype, BF16.dtype) or dtype.kind == "V":
         return decode(array)
     if dtype in (np.int64, np.uint64):
         return _contiguous(_long_integers(array), np.float64)

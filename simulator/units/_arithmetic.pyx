@@ -10,19 +10,15 @@ from cpython.buffer cimport (
     PyObject_GetBuffer,
 )
 
-from ascendtile.simulator.precision._rounding cimport (
-    Cut, Ends, Target, RINT, TO_FP32, make_cut, make_ends, nearest_row, round_row, stored_bits
-)
+from ascendtile.simulator.precision._grid_rules cimport GridRules
+from ascendtile.simulator.precision._rounding cimport Rounding, round_row
 
 cdef extern from *:
     """
     #include <stddef.h>
-    #include <stdint.h>
-    #include <string.h>
 
     typedef void (*arithmetic_row)(
         const float *a, ptrdiff_t sa, const float *b, ptrdiff_t sb, float *out, ptrdiff_t n);
-    typedef void (*arithmetic_flush)(float *x, ptrdiff_t n);
 
     /* Steps are 0 or 1: the compiler makes a loop of vectors of each case. */
     #define ARITHMETIC_ROW(NAME, ATTRIBUTE, OP)                                                             \\
@@ -34,23 +30,11 @@ cdef extern from *:
         else if (sb) { const float x = *a; for (ptrdiff_t i = 0; i < n; i++) out[i] = x OP b[i]; }          \\
         else { const float z = *a OP *b; for (ptrdiff_t i = 0; i < n; i++) out[i] = z; }                    \\
     }
-    /* FP32 subnormals become zero of the same sign. */
-    #define ARITHMETIC_FLUSH(NAME, ATTRIBUTE)                                                               \\
-    ATTRIBUTE static void NAME(float *x, ptrdiff_t n)                                                       \\
-    {                                                                                                       \\
-        for (ptrdiff_t i = 0; i < n; i++) {                                                                 \\
-            uint32_t u;                                                                                     \\
-            memcpy(&u, x + i, sizeof u);                                                                    \\
-            u &= 0x80000000u | -(uint32_t)((u & 0x7F800000u) != 0);                                         \\
-            memcpy(x + i, &u, sizeof u);                                                                    \\
-        }                                                                                                   \\
-    }
     #define ARITHMETIC_WIDTH(SUFFIX, ATTRIBUTE)                                                             \\
         ARITHMETIC_ROW(arithmetic_add_##SUFFIX, ATTRIBUTE, +)                                               \\
         ARITHMETIC_ROW(arithmetic_sub_##SUFFIX, ATTRIBUTE, -)                                               \\
         ARITHMETIC_ROW(arithmetic_mul_##SUFFIX, ATTRIBUTE, *)                                               \\
         ARITHMETIC_ROW(arithmetic_div_##SUFFIX, ATTRIBUTE, /)                                               \\
-        ARITHMETIC_FLUSH(arithmetic_flush_##SUFFIX, ATTRIBUTE)                                              \\
         static const arithmetic_row arithmetic_rows_##SUFFIX[4] = {                                         \\
             arithmetic_add_##SUFFIX, arithmetic_sub_##SUFFIX,                                               \\
             arithmetic_mul_##SUFFIX, arithmetic_div_##SUFFIX};
@@ -62,19 +46,13 @@ cdef extern from *:
     static arithmetic_row arithmetic_pick(int op) {
         return arithmetic_wide() ? arithmetic_rows_wide[op] : arithmetic_rows_plain[op];
     }
-    static arithmetic_flush arithmetic_pick_flush(void) {
-        return arithmetic_wide() ? arithmetic_flush_wide : arithmetic_flush_plain;
-    }
     #else
     static arithmetic_row arithmetic_pick(int op) { return arithmetic_rows_plain[op]; }
-    static arithmetic_flush arithmetic_pick_flush(void) { return arithmetic_flush_plain; }
     #endif
     """
     ctypedef void (*row_t "arithmetic_row")(
         const float* a, Py_ssize_t sa, const float* b, Py_ssize_t sb, float* out, Py_ssize_t n) noexcept nogil
-    ctypedef void (*flush_t "arithmetic_flush")(float* x, Py_ssize_t n) noexcept nogil
     row_t pick_row "arithmetic_pick"(int op) noexcept nogil
-    flush_t pick_flush "arithmetic_pick_flush"() noexcept nogil
 
 cdef enum:
     AXES = 8
@@ -82,42 +60,11 @@ cdef enum:
 
 OPERATIONS = {"add": 0, "sub": 1, "mul": 2, "div": 3}
 
-cdef struct Rule:  # what becomes of a result
-    flush_t flush  # NULL: subnormal values stay, or `cut` and `ends` see to them
-    Target target
-    bint rounds
-    bint default
-    Cut cut
-    Ends ends
-
 cdef struct Rows:  # operands over the axes of the result: length, steps in elements; the last is a row
     int axes
     Py_ssize_t[AXES] length
     Py_ssize_t[AXES] step_a
     Py_ssize_t[AXES] step_b
-
-
-cdef Rule make_rule(int target, bint saturate, bint flush) noexcept nogil:
-    cdef Rule rule
-    rule.target = <Target> target
-    rule.rounds = saturate or target != TO_FP32
-    rule.default = not saturate and not flush
-    rule.flush = pick_flush() if flush and not rule.rounds else NULL
-    rule.cut = make_cut(RINT, 23 - stored_bits(rule.target))
-    rule.ends = make_ends(rule.target, RINT, saturate, flush)
-    return rule
-
-
-cdef void settle(float* x, Py_ssize_t n, Rule* rule) noexcept nogil:
-    """Results to the grid of their type, in place."""
-    if rule.flush != NULL:
-        rule.flush(x, n)
-    elif not rule.rounds:
-        return
-    elif rule.default:
-        nearest_row(x, n, rule.target)
-    else:
-        round_row(x, n, rule.target, rule.cut, rule.ends)
 
 
 cdef inline Py_ssize_t step_of(Py_buffer* x, int axis, int axes) noexcept nogil:
@@ -154,19 +101,19 @@ cdef bint make_rows(Rows* rows, Py_buffer* a, Py_buffer* b, Py_buffer* out) noex
 
 cdef void one_row(
     row_t row, const float* a, Py_ssize_t sa, const float* b, Py_ssize_t sb, float* out, Py_ssize_t n,
-    Rule* rule
+    const GridRules* rules
 ) noexcept nogil:
     cdef Py_ssize_t start = 0
     cdef Py_ssize_t size
     while start < n:
         size = min(<Py_ssize_t> BLOCK, n - start)
         row(a + start * sa, sa, b + start * sb, sb, out + start, size)
-        settle(out + start, size, rule)
+        round_row(out + start, size, rules)
         start += size
 
 
 cdef void all_rows(
-    row_t row, const float* a, const float* b, float* out, Rows* rows, Rule* rule
+    row_t row, const float* a, const float* b, float* out, Rows* rows, const GridRules* rules
 ) noexcept nogil:
     """Row after row; the axes before the last count like an odometer."""
     cdef Py_ssize_t[AXES] at
@@ -176,7 +123,7 @@ cdef void all_rows(
     for k in range(inner):
         at[k] = 0
     while True:
-        one_row(row, a, rows.step_a[inner], b, rows.step_b[inner], out, n, rule)
+        one_row(row, a, rows.step_a[inner], b, rows.step_b[inner], out, n, rules)
         out += n
         k = inner - 1
         while k >= 0:
@@ -193,14 +140,14 @@ cdef void all_rows(
             return
 
 
-def arithmetic(int op, object a, object b, object out, int target, bint saturate, bint flush):
-    """out = a op b in the format `target`; False, and nothing done, if the layouts are no rows.
+def arithmetic(int op, object a, object b, object out, Rounding rounding):
+    """out = a op b, rounded; False, and nothing done, if the layouts are no rows.
 
     a, b: float32, broadcast to out; out: float32, C-contiguous, not empty. op: a value of OPERATIONS.
     """
     cdef Py_buffer x, y, z
     cdef Rows rows
-    cdef Rule rule
+    cdef const GridRules* rules = &rounding.rules
     cdef bint possible
     PyObject_GetBuffer(a, &x, PyBUF_RECORDS_RO)
     try:
@@ -209,10 +156,9 @@ def arithmetic(int op, object a, object b, object out, int target, bint saturate
             PyObject_GetBuffer(out, &z, PyBUF_RECORDS_RO | PyBUF_WRITABLE)
             possible = z.ndim <= AXES and make_rows(&rows, &x, &y, &z)
             if possible:
-                rule = make_rule(target, saturate, flush)
                 with nogil:
                     all_rows(
-                        pick_row(op), <const float*> x.buf, <const float*> y.buf, <float*> z.buf, &rows, &rule
+                        pick_row(op), <const float*> x.buf, <const float*> y.buf, <float*> z.buf, &rows, rules
                     )
             PyBuffer_Release(&z)
         finally:

@@ -2,7 +2,7 @@
 #
 # A tile is MR x NR accumulators, row by row. Panel `a` is (MR, k), panel `b` is (k, NR), both contiguous.
 
-from ascendtile.simulator.precision._rounding cimport Cut, Ends, Mode, Target
+from ascendtile.simulator.precision._grid_rules cimport GridRules
 
 cdef enum:
     MR = 8    # rows of a register tile: with AVX-512 all of them at once, else four at a time
@@ -19,9 +19,7 @@ cdef enum Settle:  # what happens to the sums after each k-block; flags
 
 cdef struct Rule:  # rounding after a block
     int settle     # flags, for the loop itself; LEAVE: the fields below say what to do
-    Target target
-    Cut cut
-    Ends ends
+    const GridRules* grid
     bint flush     # FP32 subnormals become zero of their sign
 
-cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcept nogil
+cdef Rule make_rule(const GridRules* grid, bint flush) noexcept nogil

@@ -8,9 +8,8 @@ are those of the additions (2^-53) and the one of the model.
 from libc.math cimport NAN
 from libc.string cimport memcpy, memset
 
-from ascendtile.simulator.precision._rounding cimport (
-    Mode, Target, TO_FP32, RINT, flush_row, make_cut, make_ends, round_double_row, stored_bits
-)
+from ascendtile.simulator.precision._grid_rules cimport AS_IS, RINT, WIDE, GridRules
+from ascendtile.simulator.precision._rounding cimport Rounding, flush_row, round_double_row
 from ascendtile.simulator.units._cube_loops cimport Tile, Widen, cube_path, cube_widen_path
 
 cdef enum:
@@ -25,14 +24,14 @@ cdef struct Path:  # the loops of one vector width
     Widen widen
 
 
-cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcept nogil:
+cdef Rule make_rule(const GridRules* grid, bint flush) noexcept nogil:
+    """FP32 to nearest is what the loops do by themselves."""
     cdef Rule rule
+    cdef bint saturate = grid.path == WIDE and grid.drop == 0 and grid.limit == 0x7F800000
     rule.settle = LEAVE
-    if target == TO_FP32 and mode == RINT:
+    if grid.mode == RINT and (saturate or grid.path == AS_IS):
         rule.settle = NEAREST | (FLUSH if flush else 0) | (SATURATE if saturate else 0)
-    rule.target = target
-    rule.cut = make_cut(mode, 52 - stored_bits(target))
-    rule.ends = make_ends(target, mode, saturate, False)
+    rule.grid = grid
     rule.flush = flush
     return rule
 
@@ -81,7 +80,7 @@ cdef void settle_tile(double* acc, Rule* rule) noexcept nogil:
     """One rounding of a tile by the general rules."""
     cdef float[MR * NR] rounded
     cdef Py_ssize_t e
-    round_double_row(acc, rounded, MR * NR, rule.target, rule.cut, rule.ends)
+    round_double_row(acc, rounded, MR * NR, rule.grid)
     if rule.flush:
         flush_row(rounded, MR * NR)
     for e in range(MR * NR):
@@ -194,14 +193,14 @@ def scratch_doubles(Py_ssize_t kb):
 
 def multiply(
     const float[:, :, ::1] a, const float[:, :, ::1] b, const float[:, :, ::1] start, float[:, :, ::1] c,
-    double[::1] scratch, Py_ssize_t kb, Target target, Mode mode, bint saturate, bint flush, int path
+    double[::1] scratch, Py_ssize_t kb, Rounding rounding, bint flush, int path
 ):
-    """c[p] = start[p] + a[p] @ b[p], blocks of kb in ascending k, each rounded once to `target` by `mode`.
+    """c[p] = start[p] + a[p] @ b[p], blocks of kb in ascending k, each rounded once.
 
     a: (P or 1, M, K), b: (P or 1, K, N), c: (P, M, N), none empty; start: as c, c itself, or None for zeros.
-    `path`: index of a name in PATHS.
+    flush: FP32 subnormals among sums become zero. `path`: index of a name in PATHS.
     """
-    cdef Rule rule = make_rule(target, mode, saturate, flush)
+    cdef Rule rule = make_rule(&rounding.rules, flush)
     cdef Path chosen
     cdef Py_ssize_t chunk = chunk_of(kb)
     cdef bint fresh = start is None

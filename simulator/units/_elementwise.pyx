@@ -6,11 +6,11 @@ float32, which is the correctly rounded result in all but about one of 10^8 argu
 result the last step is rounding to odd, so that the following rounding to 11 or 8 bits is the only one.
 """
 
-from libc.math cimport INFINITY, copysignf, fabsf
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from ascendtile.simulator.precision._rounding cimport Target, nearest_row
+from ascendtile.simulator.precision._grid_rules cimport GridRules
+from ascendtile.simulator.precision._rounding cimport Rounding, round_row
 
 cdef extern from *:
     """
@@ -166,28 +166,8 @@ TREES = {"adjacent": ADJACENT, "halves": HALVES, "sequential": SEQUENTIAL}
 
 
 cdef struct Rules:
-    Target target  # the type of the sums
+    const GridRules* each  # what becomes of a sum
     Tree tree
-    float limit  # largest finite value if sums saturate, else infinity
-    float tiny  # smallest normal value if subnormal sums are flushed, else 0
-
-
-cdef inline void settle_level(float* work, Py_ssize_t n, Rules rules) noexcept nogil:
-    """Bring a level of sums to its type: round, flush, saturate (NaN becomes 0)."""
-    cdef Py_ssize_t i
-    cdef float limit = rules.limit, tiny = rules.tiny
-    nearest_row(work, n, rules.target)
-    if tiny > 0:
-        for i in range(n):
-            work[i] = copysignf(0.0, work[i]) if fabsf(work[i]) < tiny else work[i]
-    if limit < INFINITY:
-        for i in range(n):
-            if work[i] != work[i]:
-                work[i] = 0.0
-            elif work[i] > limit:
-                work[i] = limit
-            elif work[i] < -limit:
-                work[i] = -limit
 
 
 cdef float pair_tree(const float* x, Py_ssize_t n, float* work, Rules rules) noexcept nogil:
@@ -205,7 +185,7 @@ cdef float pair_tree(const float* x, Py_ssize_t n, float* work, Rules rules) noe
             m += 1
         n = m
         level = work
-        settle_level(work, n, rules)
+        round_row(work, n, rules.each)
     return work[0]
 
 
@@ -221,7 +201,7 @@ cdef float half_tree(
             work[i] = level[i] + level[i + lanes] if i + lanes < n else level[i]
         n = min(n, lanes)
         level = work
-        settle_level(work, n, rules)
+        round_row(work, n, rules.each)
     return level[0]
 
 
@@ -230,7 +210,7 @@ cdef float running_sum(const float* x, Py_ssize_t n, Rules rules) noexcept nogil
     cdef Py_ssize_t i
     for i in range(1, n):
         total = total + x[i]
-        settle_level(&total, 1, rules)
+        round_row(&total, 1, rules.each)
     return total
 
 
@@ -267,22 +247,19 @@ def sum_rows(
     float[::1] out,
     float[::1] sums,
     int lanes,
-    Target target,
+    Rounding rounding,
     Tree tree,
     bint sequential,
-    float limit,
-    float tiny,
 ):
     """Sum of every row in the Vector unit's order.
 
-    sums: scratch for ceil(columns / lanes) values; lanes: a power of two up to MOST_LANES. target: what each
-    addition is rounded to. tree: a value of TREES.
+    sums: scratch for ceil(columns / lanes) values; lanes: a power of two up to MOST_LANES. rounding: of each
+    addition. tree: a value of TREES.
     sequential: repeats' results are added one after another (tree-sequential) instead of by the same tree
-    again (tree-tree). limit: the largest finite value if sums saturate, else infinity.
-    tiny: the smallest normal value if subnormal sums become zero, else 0.
+    again (tree-tree).
     """
     cdef Py_ssize_t r
-    cdef Rules rules = Rules(target, tree, limit, tiny)
+    cdef Rules rules = Rules(&rounding.rules, tree)
     with nogil:
         for r in range(x.shape[0]):
             out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, sequential, rules)

@@ -10,9 +10,7 @@ result after another: these are for studies of small products.
 from libc.math cimport NAN, fabs, ilogb, ldexp
 from libc.stdint cimport int64_t
 
-from ascendtile.simulator.precision._rounding cimport (
-    Mode, Target, TO_FP32, flush_row, round_double_row
-)
+from ascendtile.simulator.precision._rounding cimport Rounding, flush_row, round_double_row
 from ascendtile.simulator.units._cube cimport Rule, make_rule
 
 cdef enum:
@@ -23,7 +21,7 @@ cdef enum:
 cdef inline double settled(double x, Rule* rule) noexcept nogil:
     """One rounding by the general rules."""
     cdef float out
-    round_double_row(&x, &out, 1, rule.target, rule.cut, rule.ends)
+    round_double_row(&x, &out, 1, rule.grid)
     if rule.flush:
         flush_row(&out, 1)
     return out
@@ -84,14 +82,14 @@ cdef double chain(
 
 def multiply_in_steps(
     const float[:, :, ::1] a, const float[:, :, ::1] b, float[:, :, ::1] c, double[::1] scratch,
-    Py_ssize_t kb, int extra, Target target, Mode mode, bint saturate, bint flush
+    Py_ssize_t kb, int extra, Rounding rounding, Rounding of_pairs, bint flush
 ):
-    """c[p] += a[p] @ b[p] in steps of kb in ascending k, each rounded once to `target` by `mode`.
+    """c[p] += a[p] @ b[p] in steps of kb in ascending k, each rounded once, and sums of pairs by `of_pairs`.
 
     a: (P or 1, M, K), b: (P or 1, K, N), c: (P, M, N), none empty. scratch: kb doubles. extra: TREE or bits.
     """
-    cdef Rule rule = make_rule(target, mode, saturate, flush)
-    cdef Rule pairs = make_rule(TO_FP32, mode, saturate, flush)
+    cdef Rule rule = make_rule(&rounding.rules, flush)
+    cdef Rule pairs = make_rule(&of_pairs.rules, flush)
     cdef Py_ssize_t p, i, j, pa, pb
     cdef double sum_of
     with nogil:

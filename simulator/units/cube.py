@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from ..errors import UsageError
 from ..precision import _rounding
+from ..precision.formats import get_format
 from ..precision.rounding import round_to
+from ..precision.rounding_rules import rounding_of
 from ._cube import PATHS, multiply, scratch_doubles
 from ._elementwise import has_subnormals
 from ._steps import multiply_in_steps
@@ -103,6 +105,7 @@ def exact_product(
         return _in_steps(left, right, stack, start, rules, c)
     kb = min(rules.products_per_step, x.shape[-1])
     first = None if start is None else start.reshape(stack.shape)
+    rounding = _each_step(rules)
 
     def part(at: tuple[slice, slice]) -> None:
         multiply(
@@ -112,15 +115,18 @@ def exact_product(
             stack[at],
             np.empty(scratch_doubles(kb)),
             kb,
-            _rounding.TARGETS[rules.accumulates_in],
-            _rounding.MODES[rules.block_round],
-            rules.overflow == "saturate",
+            rounding,
             rules.flushes_results,
             path,
         )
 
     _on_all_processors(part, stack.shape, stack.size * x.shape[-1])
     return c
+
+
+def _each_step(rules: CubeRules, accumulator: str | None = None) -> Any:
+    """How a sum is brought to the accumulator's format, or to another."""
+    return rounding_of(get_format(accumulator or rules.accumulates_in), rules.block_round, rules.overflow)
 
 
 def _last_step_first(
@@ -145,9 +151,8 @@ def _in_steps(
     if start is not c:
         c[...] = 0 if start is None else start
     kb = min(rules.products_per_step, left.shape[-1])
-    target, mode = _rounding.TARGETS[rules.accumulates_in], _rounding.MODES[rules.block_round]
-    ends = rules.overflow == "saturate", rules.flushes_results
-    multiply_in_steps(left, right, stack, np.empty(kb), kb, rules.extra_bits, target, mode, *ends)
+    scratch, extra, pairs = np.empty(kb), rules.extra_bits, _each_step(rules, "fp32")
+    multiply_in_steps(left, right, stack, scratch, kb, extra, _each_step(rules), pairs, rules.flushes_results)
     return c
 
 

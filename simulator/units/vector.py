@@ -19,6 +19,7 @@ from ..precision.dtypes import DType
 from ..precision.dtypes import float32 as FP32
 from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
+from ..precision.rounding_rules import rounding_of
 from . import functions
 from ._arithmetic import OPERATIONS, arithmetic
 from ._elementwise import TREES, exp_f32, log_f32, sum_rows
@@ -70,10 +71,9 @@ class Numerics:
         return flushes_results(self.subnormals(dtype))
 
 
-_GRID = {name: _rounding.TARGETS[name] for name in ("fp16", "bf16", "fp32")}
+_GRID = {name: get_format(name) for name in ("fp16", "bf16", "fp32")}
 _HALVES = ("fp16", "bf16")
 _IEEE = Numerics()
-_NEAREST = _rounding.MODES["RINT"]
 
 # (type of the result, numerics, operands) -> the result; `rounded` makes one of a plain function on arrays.
 UnitFunction = Callable[..., np.ndarray]
@@ -105,28 +105,23 @@ def _shape(*arrays: np.ndarray) -> tuple[int, ...]:
 
 def _rounded(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     """Bring a contiguous float32 result to the grid of its type, in place, under the unit's overflow and subnormal rules."""
-    target = _GRID.get(dtype.name)
-    if target is None:
-        return x
-    flat, flush, saturate = x.reshape(-1), numerics.flushes(dtype), numerics.overflow == "saturate"
-    if saturate or dtype.name in _HALVES:
-        _rounding.round_float(flat, flat, target, _NEAREST, saturate, flush)
-    elif flush:
-        _rounding.flush(flat)
+    if dtype.name in _GRID:
+        flat = x.reshape(-1)
+        _rounding.round_values(flat, flat, _rounding_to(dtype, numerics), None, None)
     return x
+
+
+def _rounding_to(dtype: DType, numerics: Numerics) -> Any:
+    """How a result is brought to its type: to nearest, under the unit's overflow and subnormal rules."""
+    flush = "flush" if numerics.flushes(dtype) else "keep"
+    return rounding_of(_GRID[dtype.name], "RINT", numerics.overflow, flush)
 
 
 def flushed(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     """An operand as the unit reads it: a copy with zeros for its subnormal values, where the unit does that."""
     if not numerics.flushes_operands(dtype) or x.dtype != np.float32:
         return x
-    out = np.array(x, order="C")
-    flat = out.reshape(-1)
-    if dtype.name == "fp16":
-        _rounding.round_float(flat, flat, _GRID["fp16"], _NEAREST, False, True)
-    else:
-        _rounding.flush(flat)
-    return out
+    return round_to(x, _GRID["fp16" if dtype.name == "fp16" else "fp32"], subnormals="flush")
 
 
 def rounded(compute: Callable[..., np.ndarray]) -> UnitFunction:
@@ -162,12 +157,7 @@ def in_one_pass(name: str, ufunc: np.ufunc) -> UnitFunction:
 
     def apply(dtype: DType, numerics: Numerics, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         out = new_tile(_shape(a, b), dtype.host_dtype)
-        saturate, flush, target = (
-            numerics.overflow == "saturate",
-            numerics.flushes(dtype),
-            _GRID.get(dtype.name),
-        )
-        if target is not None and out.size and arithmetic(number, a, b, out, target, saturate, flush):
+        if dtype.name in _GRID and out.size and arithmetic(number, a, b, out, _rounding_to(dtype, numerics)):
             return out
         return _rounded(_filled(ufunc, out, (a, b)), dtype, numerics)
 
@@ -391,12 +381,8 @@ def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     flat = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
     out = np.empty(flat.shape[0], np.float32)
     scratch = np.empty(-(-flat.shape[1] // lanes), np.float32)
-    target = _GRID.get(dtype.name, _GRID["fp32"])
-    fmt = get_format(dtype.name)
-    limit = float(fmt.max) if numerics.overflow == "saturate" else np.inf
-    tiny = float(fmt.min_normal) if numerics.flushes(dtype) else 0.0
     order = TREES[numerics.sum_tree], numerics.sum_order == "tree_sequential"
-    sum_rows(flat, out, scratch, lanes, target, *order, limit, tiny)
+    sum_rows(flat, out, scratch, lanes, _rounding_to(dtype, numerics), *order)
     return _rounded(out, dtype, numerics).reshape(x.shape[:-1])
 
 

@@ -81,7 +81,7 @@ def exact_round(
     """One value by rational arithmetic, with the special values of both overflow modes."""
     sign = math.copysign(1.0, x)
     largest = (2 - 2.0**-grid.mantissa) * 2.0 ** (1 - grid.emin)
-    top = largest if overflow == "saturate" else math.inf
+    top = math.inf if overflow == "inf_nan" else largest
     if math.isnan(x):
         return 0.0 if overflow == "saturate" else x
     if math.isinf(x):

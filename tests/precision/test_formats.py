@@ -31,7 +31,7 @@ def test_floats_agree_with_the_libraries(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in FORMATS if "int" in n])
 def test_integers_agree_with_numpy(name: str) -> None:
-    fmt, info = FORMATS[name], np.iinfo(name)
+    fmt, info = FORMATS[name], ml_dtypes.iinfo(FORMATS[name].dtype)
     assert (fmt.bits, fmt.min, fmt.max) == (info.bits, info.min, info.max)
     assert not fmt.is_float
 

@@ -1,0 +1,125 @@
+"""What one rounding is: a format, a mode, and what becomes of values at the ends of its range, as the loops need them.
+
+Modes are those of the Ascend C "Cast" document (RINT, FLOOR, CEIL, ROUND, TRUNC, ODD, NONE), RNZ, nearest with ties toward
+zero, which is one reading of HF32 mode 1 (Ascend C "SetHF32TransMode"), and STOCHASTIC. RNE and RNA are other names of RINT
+and ROUND. Which product offers which mode is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+from . import _rounding
+from .formats import Format
+
+MODES = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD", "RNZ")  # those that need no random bits
+_MODE_ALIASES = {"NONE": "RINT", "RNE": "RINT", "RNA": "ROUND"}
+OVERFLOWS = ("inf_nan", "saturate", "clamp")
+SUBNORMALS = ("keep", "flush")
+
+_INFINITY, _NAN, _SIGN = 0x7F800000, 0x7FC00000, 0x80000000
+
+
+def mode_name(mode: str) -> str:
+    """A mode by any of its names."""
+    name = mode.removeprefix("CAST_")
+    return choice("rounding mode", _MODE_ALIASES.get(name, name), (*MODES, "STOCHASTIC"))
+
+
+def choice(what: str, value: str, known: tuple[str, ...]) -> str:
+    """`value`, if it is one of `known`."""
+    if value not in known:
+        raise UsageError(f"{what} {value!r}: known are {', '.join(known)}")
+    return value
+
+
+@lru_cache(maxsize=4096)
+def rounding_of(
+    fmt: Format, mode: str | None = None, overflow: str | None = None, subnormals: str = "keep"
+) -> Any:
+    """The `_rounding.Rounding` of `fmt`; mode and overflow None are the format's own. See `round_to` for the choices."""
+    if (not fmt.is_float and not fmt.bias) or fmt.bits > 32:
+        hint = (
+            "results are held in float32"
+            if fmt.is_float
+            else "it holds whole numbers; to_integer makes integers"
+        )
+        raise UsageError(f"round_to: cannot round to {fmt}: {hint}")
+    mode = mode_name(mode or fmt.rounding)
+    overflow = choice("overflow", overflow or ("clamp" if fmt.saturates else "inf_nan"), OVERFLOWS)
+    flush = choice("subnormals", subnormals, SUBNORMALS) == "flush"
+    ends = _ends(fmt, mode, overflow)
+    path = _path(fmt, mode, overflow, flush, float(ends["cap"]))
+    drop = 23 - fmt.mantissa if path in ("short", "wide") else 0
+    flush_below = fmt.min_normal if flush else 0.0
+    return _rounding.Rounding(
+        _rounding.PATHS[path], _rounding.MODES[mode], fmt.spacing, drop, flush_below=flush_below, **ends
+    )
+
+
+def _path(fmt: Format, mode: str, overflow: str, flush: bool, cap: float) -> str:
+    """The quickest loop that serves: see _rounding.pxd."""
+    if not (fmt.signed and fmt.zero):
+        return "general"
+    first, bits = fmt.spacing[0]
+    if fmt.spacing == ((-126, fmt.mantissa),):
+        default = (mode, overflow, fmt.nan, fmt.infinities) == ("RINT", "inf_nan", "ieee", True)
+        if not default or (flush and fmt.mantissa < 23):
+            return "wide"
+        return "short" if fmt.mantissa < 23 else "flush" if flush else "as is"
+    # The number that is added must be below infinity, also twice; a spacing must have a reciprocal times 2^31.
+    top = np.frexp(cap)[1] + 23 - fmt.spacing[-1][1]
+    if first < -126 or first - bits < -96 or top > 127 or max(m for _, m in fmt.spacing) > 22:
+        return "general"
+    return "tapered" if len(fmt.spacing) > 1 else "narrow"
+
+
+def _ends(fmt: Format, mode: str, overflow: str) -> dict[str, float | int | bool]:
+    """Overflow as IEEE 754 has it (a mode that rounds toward zero never reaches infinity), saturated or clamped."""
+    top, bottom = float(fmt.max), -float(fmt.min) if fmt.signed else 0.0
+    limit, limit_below = top + float(fmt.ulp(top)), bottom + float(fmt.ulp(bottom))
+    bottom, limit_below = (bottom, limit_below) if fmt.signed else (top, limit)
+    high, low = _word(top), _word(bottom)
+    beyond = _beyond(fmt, overflow, high), _beyond(fmt, overflow, low)
+    over = {"TRUNC": (high, low), "ODD": (high, low), "FLOOR": (high, beyond[1]), "CEIL": (beyond[0], low)}
+    positive, negative = over.get(mode, beyond)
+    bits = {"limit": (_word(limit), _word(limit_below)), "over": (positive, negative), "infinity": beyond}
+    pairs = {name: word for name, (word, _) in bits.items()}
+    flips = {f"{name}_flip": word ^ other for name, (word, other) in bits.items()}
+    return {"cap": max(limit, limit_below), **pairs, **flips, **_nan(fmt, overflow), **_sign(fmt, overflow)}
+
+
+def _word(x: float) -> int:
+    with np.errstate(over="ignore"):  # 2^128 is infinity's word
+        return int(np.float32(x).view(np.uint32))
+
+
+def _beyond(fmt: Format, overflow: str, largest: int) -> int:
+    """What stands for infinity."""
+    if overflow != "inf_nan":
+        return largest
+    return _INFINITY if fmt.infinities else _NAN if fmt.nan != "none" else largest
+
+
+def _nan(fmt: Format, overflow: str) -> dict[str, int]:
+    """Bits of a NaN that stay, and that are set. A format without NaN has minus zero for it, as ml_dtypes has."""
+    if overflow == "saturate":
+        return {"nan_and": 0, "nan_or": 0}
+    if fmt.nan == "none":
+        return {"nan_and": 0, "nan_or": _SIGN if fmt.is_float and fmt.signed else 0}
+    payload = ~((1 << 23 - fmt.mantissa) - 1) & 0xFFFFFFFF if fmt.nan == "ieee" else _SIGN
+    return {"nan_and": payload, "nan_or": _NAN}
+
+
+def _sign(fmt: Format, overflow: str) -> dict[str, int | bool]:
+    """Formats without a minus zero, without a sign, without a zero: NaN stands for what is not there, or the least value."""
+    minus_zero = _SIGN if fmt.is_float and fmt.signed and fmt.nan != "zero" else 0
+    least = 0 if fmt.zero else _word(fmt.min_subnormal)
+    missing = _NAN if fmt.nan != "none" and overflow != "saturate" else least
+    return {
+        "minus_zero": minus_zero, "has_sign": fmt.signed, "least": least, "nothing": missing, "negative": missing,
+    }  # fmt: skip

@@ -45,7 +45,7 @@ def read_reference(text: str) -> Any:
     if not (colon and module and name.isidentifier()):
         raise UsageError(f"--float64-reference: {text!r} is neither a file nor module:function")
     try:
-        found = getattr(_module(module), name, None)
+        found = getattr(module_of(module), name, None)
     except Exception as e:  # whatever the module raises
         raise UsageError(f"--float64-reference: importing {module} raised {type(e).__name__}: {e}") from e
     if not callable(found):
@@ -53,7 +53,7 @@ def read_reference(text: str) -> Any:
     return found
 
 
-def _module(name: str) -> Any:
+def module_of(name: str) -> Any:
     """A module that can be imported from here, or a file."""
     if not name.endswith(".py"):
         sys.path.insert(0, os.getcwd())

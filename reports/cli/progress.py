@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from ...simulator import progress as at_work
 from ..facts.texts import clean
@@ -81,6 +82,20 @@ def exploring(title: str, objective: str) -> Iterator[Report]:
 
     with _bar(title, 16, timed=False) as update:
         yield report
+
+
+@contextmanager
+def stopped_by_sigterm() -> Iterator[None]:
+    """SIGTERM stops a sweep as Ctrl-C does: what is done is kept and shown."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def state_line(work: at_work.Work, candidate: tuple[int, int] | None, seconds: float) -> str:

@@ -52,7 +52,7 @@ def repeat_command(run: Run) -> str | None:
         "--masked": run.options.get("masked"),
         "--out-of-bounds": run.options.get("out_of_bounds"),
     }
-    return " ".join(["ascendtile", *_command(run.op, _inputs(run), found)])
+    return " ".join(["ascendtile", *_command("run", run.op, _inputs(run), found)])
 
 
 def repeat_tiling(op: str, point: Mapping[str, Any], asked: Mapping[str, Any], width: int) -> str:
@@ -64,29 +64,58 @@ def repeat_tiling(op: str, point: Mapping[str, Any], asked: Mapping[str, Any], w
     settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
     found = {
         "--case": asked.get("case"),
-        "--input": asked.get("input_file"),
-        "--product": asked.get("product"),
-        "--compiler": asked.get("compiler"),
-        "--compiler-version": asked.get("compiler_version"),
-        "--l2": None if asked.get("l2") is None else _unusual("l2", told(asked["l2"])),
+        **_problem(asked),
         **{flag: settings[n] for n, flag in SETTINGS.items() if settings[n] != USUAL.get(n)},
         "--size": asked.get("size"),
         "--set": asked.get("overrides"),
         "--option": asked.get("options"),
         "--tiling": {n: x for n, x in point.items() if n not in SETTINGS and x is not None},
     }
+    return _folded(_command("run", op, [], found), width)
+
+
+def repeat_chain(
+    chain: str, formats: Mapping[str, str], modes: Mapping[str, str], asked: Mapping[str, Any], width: int
+) -> str:
+    """`ascendtile chain NAME ...` likewise, with what a search found. asked: also seed, distribution and numerics."""
+    found = {
+        **_problem(asked),
+        "--size": asked.get("size"),
+        "--set": asked.get("overrides"),
+        "--numerics": asked.get("numerics"),
+        "--seed": _unusual("seed", asked.get("seed", 0)),
+        "--distribution": _unusual("distribution", asked.get("distribution", "normal")),
+        "--formats": formats,
+        "--modes": modes,
+    }
+    return _folded(_command("chain", chain, [], found), width)
+
+
+def _problem(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for the inputs of a file, and the device."""
+    return {
+        "--input": asked.get("input_file"),
+        "--product": asked.get("product"),
+        "--compiler": asked.get("compiler"),
+        "--compiler-version": asked.get("compiler_version"),
+        "--l2": None if asked.get("l2") is None else _unusual("l2", told(asked["l2"])),
+    }
+
+
+def _folded(arguments: list[str], width: int) -> str:
+    """The command in lines of at most `width` that a shell joins."""
     lines = ["ascendtile"]
-    for argument in _command(op, [], found):
+    for argument in arguments:
         if len(lines[-1]) + len(argument) + 3 > width:
             lines.append("   ")
         lines[-1] += f" {argument}"
     return " \\\n".join(lines)
 
 
-def _command(op: str, arguments: list[str], options: Mapping[str, Any]) -> list[str]:
+def _command(verb: str, op: str, arguments: list[str], options: Mapping[str, Any]) -> list[str]:
     """What follows `ascendtile`, quoted for a shell."""
     flags = (_arguments(flag, value) for flag, value in options.items())
-    return [shlex.quote(clean(str(w))) for w in ("run", op, *arguments, *chain(*flags))]
+    return [shlex.quote(clean(str(w))) for w in (verb, op, *arguments, *chain(*flags))]
 
 
 def _arguments(flag: str, value: Any) -> list[str]:

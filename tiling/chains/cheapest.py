@@ -22,7 +22,6 @@ from ...kernels.chains.results import ChainRun
 from ...kernels.chains.running import run_on
 from ...kernels.study.rows import read_need
 from ...simulator.device import ASCENDC, current_device
-from ...simulator.errors import UsageError
 from ...simulator.precision.need import Need
 from ...simulator.products import Product
 from ...simulator.record.codec import Encoder
@@ -154,14 +153,17 @@ def cheapest_chain(
         dict(formats or {}), dict(modes or {}), {n: tuple(x) for n, x in (space or {}).items()},
     )  # fmt: skip
     with problem.there():
-        legal, choices = problem.choices.space, problem.choices
+        choices = problem.choices
+        choices.legal()
         title, machine = f"chain {found.name}", name_of_product(problem.product)
         task = Task(
-            problem, legal, choices.bounds, title, machine, None, (), current_device().code_by(ASCENDC),
+            problem, choices.space, choices.bounds, title, machine, None, (), current_device().code_by(ASCENDC),
             _first(choices), batch=1,
         )  # fmt: skip
         with Store(store or cache, cache=store is None) as kept:
-            sweep = Sweep(task, legal, "time", Budget(budget, seconds, begin), Here(problem), kept, report)
+            sweep = Sweep(
+                task, choices.space, "time", Budget(budget, seconds, begin), Here(problem), kept, report
+            )
             outcome = sweep.run(EXACT, seed)
             explored = sweep.described(sweep.exploration(outcome, clock.perf_counter() - begin))
         if outcome.interrupted:
@@ -179,14 +181,11 @@ def _result(problem: ChainProblem, outcome: Outcome, explored: Exploration) -> C
     choices, best = problem.choices, explored.best
     near = min(outcome.nearest.values(), key=lambda x: x.evaluation.over or 0.0, default=None)
     chosen = best or near
-    if chosen is None and choices.why_refused():
-        raise UsageError(f"no assignment of the chain {problem.chain.name} runs: {choices.why_refused()}")
     assignment = None if chosen is None else choices.assignment(chosen.point)
     run = None if assignment is None else run_on(choices.bench, assignment, problem.need)
     cheaper = 0
     if best is not None:
-        legal, _ = choices.space.legal()
-        cheaper = int(np.sum(choices.bounds(choices.space, legal) < best.time_us))
+        cheaper = int(np.sum(choices.bounds(choices.space, choices.legal()) < best.time_us))
     return ChainSearch(
         problem.chain.name,
         problem.need,

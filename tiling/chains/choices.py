@@ -96,10 +96,14 @@ class ChainChoices:
             np.sum([self._over(s, columns, lambda c: c.time_us) for s in self.chain.order], axis=0)
         )
 
-    def why_refused(self) -> str:
-        """The first reason why steps were refused; "" if none was."""
-        refused = (c.refused for table in self.tables.values() for c in table.values() if c.refused)
-        return next(refused, "")
+    def legal(self) -> np.ndarray:
+        """Numbers of the legal points. Raises `UsageError` with the first reason of an operator if there is none."""
+        try:
+            return self.space.legal()[0]
+        except UsageError as e:
+            refused = (c.refused for table in self.tables.values() for c in table.values() if c.refused)
+            why = next(refused, str(e))
+            raise UsageError(f"no assignment of the chain {self.chain.name} runs: {why}") from None
 
     def _width(self, name: str) -> tuple[float, float]:
         fmt = self.bench.storage(name).fmt

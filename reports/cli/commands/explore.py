@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +33,7 @@ from ..options import (
     set_option,
     version_option,
 )
+from ..progress import stopped_by_sigterm
 
 if TYPE_CHECKING:
     from ....tiling import Exploration
@@ -134,7 +132,7 @@ def command(**options: Any) -> None:
     form = _diff if asked.diff else _cases if asked.cases else _what_if if asked.what_if else _one
     from ....simulator.device import device
 
-    with _terminated(), device(**device_options(asked, ASCENDC)):
+    with stopped_by_sigterm(), device(**device_options(asked, ASCENDC)):
         form(asked)
 
 
@@ -272,17 +270,3 @@ def _diff(asked: SimpleNamespace) -> None:
     first, second = (read_tiling(t) for t in asked.diff)
     found = difference(op.name, first, second, case=_case(asked), **picked(asked, MACHINE))
     present(asked.as_json, Difference.to_dict, difference_page, found)
-
-
-@contextmanager
-def _terminated() -> Iterator[None]:
-    """SIGTERM stops the sweep as Ctrl-C does: what is done is kept and shown."""
-
-    def stop(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

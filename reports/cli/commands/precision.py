@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..needs import need_asked, need_options
 from ..options import (
     ASCENDC,
     AssignmentCommand,
     assignments,
-    at_most_one,
     check_inputs,
     chosen_option,
     compiler_option,
@@ -101,18 +101,9 @@ def read_tilings(ctx: click.Context, option: click.Parameter, given: tuple[str, 
     metavar="N",
     help="Sets of random inputs: what is needed has to be kept with each, and the bits have a spread.",
 )
-@assignments(
-    "--need", help="Name the cheapest mode with so many bits: --need bits=12. Without one, exit status 1."
-)
-@click.option(
-    "--rtol", type=float, metavar="X", help="Likewise, with every |error| within atol + rtol |result|."
-)
-@click.option("--atol", type=float, metavar="X", help="See --rtol.")
-@click.option(
-    "--rule",
-    metavar="R[:TYPE]",
-    help="Likewise, by torch, single-benchmark or mixed-tolerance with one type's thresholds (torch:fp16); without, those "
-    "of the finest data type of the rows.",
+@need_options(
+    "Name the cheapest mode with so many bits: --need bits=12. Without one, exit status 1.",
+    "the finest data type of the rows",
 )
 @click.option("--export", type=click.Choice(EXPORTS), help="Print a table instead; csv has every figure.")
 @assignments("--option", "options", help="Arguments of the op itself.")
@@ -154,33 +145,6 @@ def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
         raise click.UsageError("--seeds is for random inputs, --input gives them; leave one out", ctx)
 
 
-def _need(asked: SimpleNamespace) -> dict[str, Any] | None:
-    """What the rows have to keep; None where nothing was asked for."""
-    tolerance = {n: x for n, x in (("rtol", asked.rtol), ("atol", asked.atol)) if x is not None}
-    at_most_one(
-        {"--need": asked.need, "--rtol and --atol": tolerance, "--rule": asked.rule},
-        "each say what is needed",
-    )
-    if asked.rule:
-        rule, _, fmt = asked.rule.partition(":")
-        return {"rule": rule, "fmt": fmt or None}
-    if asked.need:
-        odd = [n for n in asked.need if n != "bits"]
-        if odd:
-            raise click.BadParameter(
-                f"{odd[0]!r} is nothing to need; write --need bits=12, or --rtol, --atol, --rule"
-            )
-        return {"bits": _number(asked.need["bits"])}
-    return tolerance or None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise click.BadParameter(f"bits is a number such as 12, got {text!r}") from None
-
-
 def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
     """What a study and a sweep take."""
     from ....simulator.record.files import picked
@@ -194,7 +158,7 @@ def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
         "case": read_sizes(asked.size) or asked.case,
         "inputs": read_inputs(asked.input_file, op) if asked.input_file else None,
         "time": not asked.no_time,
-        "need": _need(asked),
+        "need": need_asked(asked),
     }
 
 

@@ -1,0 +1,52 @@
+"""What users write for `ascendtile chain`: a chain by its name or in a file of theirs, formats and modes by name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...simulator.errors import AscendtileError, UsageError
+from .inputs import module_of
+from .options import read_assignments
+
+if TYPE_CHECKING:
+    from ...kernels.chains import Chain
+
+NEXT_NAME = re.compile(r",(?=\s*\w+=)")  # a comma before the next NAME=
+
+
+def read_named(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """("x=fp16,w=e4m3", "y=bf16") by name."""
+    return read_assignments(ctx, option, tuple(part for text in given for part in NEXT_NAME.split(text)))
+
+
+def read_choices(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, list[str]]:
+    """("x=fp16,fp32",) as values by name."""
+    found = read_assignments(ctx, option, given)
+    return {n: [x.strip() for x in text.split(",") if x.strip()] for n, text in found.items()}
+
+
+def find_chain(text: str) -> Chain:
+    """The chain of that name, or the `CHAIN` of a Python file. Raises `UsageError`."""
+    from ...kernels.chains import Chain, get_chain
+
+    if not text.endswith(".py"):
+        return get_chain(text)
+    if not Path(text).is_file():
+        raise UsageError(f"{text}: there is no such file")
+    found = getattr(_loaded(text), "CHAIN", None)
+    if not isinstance(found, Chain):
+        raise UsageError(f"{text} defines no CHAIN, which is a Chain of ascendtile.kernels.chains")
+    return found
+
+
+def _loaded(path: str) -> Any:
+    try:
+        return module_of(path)
+    except AscendtileError as e:
+        raise UsageError(f"{path}: {e}") from None
+    except Exception as e:  # whatever the file raises
+        raise UsageError(f"{path}: importing it raised {type(e).__name__}: {e}") from e

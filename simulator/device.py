@@ -13,6 +13,7 @@ from .device_checks import RELEASES, check_options
 from .errors import UsageError
 from .l2.state import LOOP, REPLACED, L2State
 from .precision.numerics_file import chosen_numerics
+from .precision.splits import SPLITS
 from .products import Product, load_product
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ TRITON_ASCEND, ASCENDC = "triton-ascend", "ascendc"
 USUAL_RELEASE = RELEASES[0]  # of triton-ascend
 BY_HAND = 4  # iterations between Cube and Vector that an author of Ascend C has under way
 CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
+MATH_MODES = (*CUBE_MATH_TYPES, *SPLITS)  # the vendor's, and ours, which have no number
 
 
 @dataclass(frozen=True)
 class Device:
     """What a launch needs to know besides its arguments.
 
-    product: the device. cube_math_type: precision mode of the Cube. values, time: whether a launch computes each of them.
+    product: the device. cube_math_type: precision mode of the Cube, or a split of FP32 operands (precision/splits.py),
+    which some operators take and kernels of the user's own do not. values, time: whether a launch computes each of them.
     compiler: who makes the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for
     what an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,
     "triton-ascend" for every other kernel. compiler_version: "9.0" tries again after an overflow, "8.5" does not.
@@ -117,9 +120,9 @@ class Device:
     float64: Float64Memory | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.cube_math_type not in CUBE_MATH_TYPES:
+        if self.cube_math_type not in MATH_MODES:
             raise UsageError(
-                f"unknown cube_math_type {self.cube_math_type!r}; allowed are {', '.join(CUBE_MATH_TYPES)}"
+                f"unknown cube_math_type {self.cube_math_type!r}; allowed are {', '.join(MATH_MODES)}"
             )
         check_options(self)
         object.__setattr__(self, "numerics", chosen_numerics(self.numerics))

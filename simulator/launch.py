@@ -40,6 +40,7 @@ from .numerics import numerics, options
 from .observers import announce, announce_time, is_quiet
 from .precision import dtypes as ty
 from .precision.dtypes import DType
+from .precision.splits import SPLITS
 from .record.later import but
 from .record.outputs import Written
 from .record.run import Launch, Run
@@ -89,13 +90,14 @@ def _check_l2(call: Call) -> None:
 def _with_mode_warning(call: Call) -> Call:
     """Modes that the vendor's host library carries out by casting operands; a kernel of the user's own casts by itself."""
     mode = call.device.cube_math_type
-    if mode not in ("USE_FP16", "USE_FP32_ADD") or not call.program.of_kind("dot"):
+    ways = {
+        "USE_FP16": "cast the operands with .to(tl.float16)",
+        "USE_FP32_ADD": "add the parts of a long sum in the kernel",
+        **dict.fromkeys(SPLITS, "cut them into slices in the kernel"),
+    }
+    if mode not in ways or not call.program.of_kind("dot"):
         return call
-    instead = (
-        "cast the operands with .to(tl.float16)"
-        if mode == "USE_FP16"
-        else "add the parts of a long sum in the kernel"
-    )
+    instead = ways[mode]
     message = f"cube_math_type {mode} has no effect on a kernel of your own: tl.dot multiplies what it is given; {instead}"
     return replace(call, warnings=(*call.warnings, note(message)))
 

@@ -104,6 +104,10 @@ def check_heads(name: str, tensors: Tensors, like_q: Sequence[str], product: Pro
         if tensors[x].size == 0:
             raise refuse(f"{name}: {x} has shape {tensors[x].shape} and no elements; give every size from 1")
     _check_alike(name, tensors, {"v": "k", **dict.fromkeys(like_q, "q")})
+    mode = current_device().cube_math_type
+    found = resolve(tensors, product, mode)
+    if not found.ok:
+        raise refuse(f"{name}: cube_math_type {mode} is refused: {found.reason}")
     q, k = tensors["q"].shape, tensors["k"].shape
     if (q[0], q[3]) != (k[0], k[3]):
         raise refuse(f"{name}: q has shape {q}, k has {k}; B and D must be equal")

@@ -16,7 +16,8 @@ m: Mmad), per tile the store F, and x cycles from pipe to pipe:
 
 A load of what several cores read at the same moment takes as many times longer (`loads.py`). At the edges of the product
 tiles are cut, and so is what is multiplied: a chain takes the smallest of them, the mean over the cores all as they are
-(`multiplied.py`). Of an operand that stays in L1 (`keep`) the core loads a tile once, and the other one for every tile.
+(`multiplied.py`). Of an operand that stays in L1 (`keep`) the core loads a tile once, and the other one for every tile. Of
+operands in slices (`sliced.py`) a step loads a tile of each slice, and multiplies as often as there are products.
 """
 
 from __future__ import annotations
@@ -25,30 +26,24 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.precision.cube_math import resolve_matmul
+from ...simulator.precision.splits import SPLITS
 from ...simulator.products import Product
 from ...simulator.timing.engine.machine import port_rate, wire
 from ...simulator.timing.lowering.context import PathRates
 from ...simulator.timing.placement.layouts import FRACTAL
 from ..bounds.vector import LINE, VectorRates, VectorWork, last_part, memory_rate, missed, overheads_us
 from ..operator.layout import up
-from ..operator.tensors import Columns, Tensors, dtype_of, element_type
+from ..operator.tensors import Columns, Tensors, dtype_of
 from ..shared.casts import CAST_BLOCK
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
 from .multiplied import MultipliedCycles
+from .operands import CubeOperands, Products, operands, slice_counts
+from .sliced import around_us
 from .strips import Strips, kept_bytes, pieces, strips, tiles_of_longest
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
 Array = Any
-
-
-def operands(tensors: Tensors, product: Product, mode: str) -> tuple[str, int, int]:
-    """(format that the Cube reads, bytes of an operand in memory, bytes of a result)."""
-    kinds = [dtype_of(tensors[x]).name for x in ("a", "b")]
-    found = resolve_matmul(product, kinds, mode, tensors["a"].shape[-1])
-    compute, written = element_type(found.compute), element_type(found.output())
-    return "hf32" if found.hf32 else compute.name, compute.itemsize, written.itemsize
 
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
@@ -59,7 +54,15 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 
 
 def _product_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
-    launch = _Launch(tensors, product, mode, points)
+    found = operands(tensors, product, mode)
+    each = [_launch_us(tensors, product, found, products, points) for products in found.groups]
+    return np.asarray(sum(each))
+
+
+def _launch_us(
+    tensors: Tensors, product: Product, found: CubeOperands, products: Products, points: Columns
+) -> np.ndarray:
+    launch = _Launch(tensors, product, found, products, points)
     cycles = np.maximum.reduce([launch.core(), *launch.all_cores()])
     overhead = overheads_us(product, launch.cores)
     return np.asarray(cycles / product.us_to_cycles(1.0) + overhead)
@@ -68,21 +71,22 @@ def _product_us(tensors: Tensors, product: Product, mode: str, points: Columns) 
 class _Launch:
     """The launch of the product: figures of every point as columns, in cycles and bytes."""
 
-    def __init__(self, tensors: Tensors, product: Product, mode: str, points: Columns) -> None:
-        self.product, self.points = product, points
+    def __init__(
+        self, tensors: Tensors, product: Product, found: CubeOperands, products: Products, points: Columns
+    ) -> None:
+        self.product, self.points, self.products = product, points, len(products)
         self.machine = wire(product, True, False).machine
         self.cross = self.machine.cross_pipe_cycles
-        operand, size, written = operands(tensors, product, mode)
-        self.tiles = self._tiles(tensors, size, written)
+        self.tiles = self._tiles(tensors, found, slice_counts(products))
         self.plain, self.keep_a = points["keep"] == "none", points["keep"] == "a"
         self.strips = self._strips()
         self.cores = self.tiles.cores
         self.most = -(-self.tiles.count // self.cores)
-        self.cut = MultipliedCycles(product, operand, points, self.tiles)
+        self.cut = MultipliedCycles(product, found.format, points, self.tiles)
         self.parts = self.cut.least
         self.rate = port_rate(self.machine, "gm_to_l1")
         self.loads = Loads(self.tiles, product, self.rate)
-        self.copies = self._copies(size)
+        self.copies = self._copies(found.size)
         self._ends()
 
     def _strips(self) -> Strips:
@@ -105,12 +109,13 @@ class _Launch:
         places = np.where(steps > 1, steps, np.maximum(1, self.points["buffers"]))
         return np.where(self.plain, np.clip(self.points["buffers"], 1, fit), np.minimum(beside, places))
 
-    def _tiles(self, tensors: Tensors, size: int, written: int) -> Tiles:
+    def _tiles(self, tensors: Tensors, found: CubeOperands, slices: tuple[int, int]) -> Tiles:
         (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
         points, split = self.points, self.points["split_k"]
         bm, bn, bk = (points[f"block_{x}"] for x in "mnk")
-        bytes_out = np.where(split > 1, 4, written)
-        tiles = Tiles(m, n, k, size, bm, bn, bk, points["group"], split, self.machine.cores, bytes_out)
+        bytes_out = np.where(split > 1, 4, found.written)
+        shape = (m, n, k, found.size, bm, bn, bk)
+        tiles = Tiles(*shape, points["group"], split, self.machine.cores, bytes_out, *slices)
         wanted = np.minimum(points.get("cores", self.product.cube_cores), self.machine.cores)
         used = np.where(
             points["schedule"] == "per_tile", self.machine.cores, wanted
@@ -140,7 +145,7 @@ class _Launch:
         kept = self.strips.count * held + self.tiles.count * again
         longest = np.where(self.plain, self.tiles.count * self.loads.mean, kept) / self.cores + after
         begun = self._begun() + self.first + self.cross
-        multiplied = begun + self.cut.all_mmads / self.cores + self.cross + self.store
+        multiplied = begun + self.products * self.cut.all_mmads / self.cores + self.cross + self.store
         begun = held + np.where(self.keep_a, *self.loads.any_one[::-1]) + self.first + self.cross
         multiplied = np.maximum(multiplied, np.where(self.plain, 0.0, self._turns(begun)))
         return np.maximum.reduce([most, longest, np.where(self.tiles.iterations > 0, multiplied, 0.0)])
@@ -182,8 +187,9 @@ class _Launch:
         p, x, steps = self.parts, self.cross, tiles * self.tiles.iterations
         large = 2 * self.points["block_m"] * self.points["block_n"] * 4 > self.product.l0c_bytes
         alone = large | ~self.plain  # a strip has one place for its sums
-        turn = self.cut.turn(self.tiles.iterations, self.cut.whole, p)
-        between = np.where(alone, turn + 2 * x + self.store, self.cut.mmad)
+        mmads = self.products * self.cut.mmad
+        turn = np.maximum(mmads, self.cut.turn(self.tiles.iterations, self.cut.whole, p))
+        between = np.where(alone, turn + 2 * x + self.store, mmads)
         one_a, one_b = self.loads.any_one
         loads, again, begun = one_a + one_b, np.where(self.keep_a, one_b, one_a), self._begun()
         lap = np.where(self.plain, loads, again) + self.latency + x + p["reads"] + x
@@ -191,7 +197,7 @@ class _Launch:
         held = np.where(self.plain, 0.0, self.tiles.iterations * (loads - again))
         chains = (
             tiles * each + held + self.after,
-            begun + self.first + x + self.cut.mmad + (tiles - 1) * between + x + self.store,
+            begun + self.first + x + mmads + (tiles - 1) * between + x + self.store,
             begun + self.latency + x + tiles * self.cut.mte1 + x + p["last_mmad"] + x + self.store,
             np.maximum(steps - 1, 0) // self.copies * lap + loads + self.after,
         )
@@ -203,7 +209,7 @@ class _Launch:
         loaded = self.loads.moved(*self._loaded())
         stored = t.m * t.n * t.split * t.written
         touched_a, touched_b = _touched(t.bk * t.size, t.k * t.size), _touched(t.bn * t.size, t.n * t.size)
-        once = (t.m * touched_a + t.n * touched_b) * t.k * t.size
+        once = (t.m * t.slices_a * touched_a + t.n * t.slices_b * touched_b) * t.k * t.size
         return (
             (loaded + stored) / product.l2_mixed_bytes_per_cycle,
             loaded / product.l2_bytes_per_cycle + self.tail,
@@ -221,12 +227,15 @@ class _Launch:
 
 
 def _others_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
-    """Casts before the product, and the sum of the parts after it."""
-    _, size, written = operands(tensors, product, mode)
+    """Casts before the product, or what cuts into slices and puts together, and the sum of the parts after it."""
+    found = operands(tensors, product, mode)
+    size, written = found.size, found.written
     elements, copies = tensors["a"].shape[0] * tensors["b"].shape[-1], points["buffers"]
     columns = min(SUM_COLUMNS, up(-(-elements // product.vector_cores), REPEAT))
     summing = _flat_us(product, elements, columns, points["split_k"] * 4, written, copies)
     casts = np.zeros(np.shape(copies))
+    if mode in SPLITS:
+        return np.where(points["split_k"] > 1, summing, 0.0) + around_us(tensors, product, mode)
     for n in ("a", "b"):
         x = tensors[n]
         if dtype_of(x).itemsize != size:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...simulator.errors import UsageError
 from ...simulator.precision.cube_math import Resolution
+from ...simulator.precision.splits import Split
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import CubeCosts
 from ..operator.layout import up
@@ -37,11 +38,13 @@ class ChosenTile(NamedTuple):
 def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: Resolution) -> dict[str, Any]:
     """Every knob: as given, else by the size of the product's buffers and the number of its cores."""
     (m, k), n = a.shape, b.shape[1]
+    if resolved.split is not None:
+        knobs = {**knobs, "keep": "none"}  # slices of an operand do not stay in L1
     cores = cores_of(context.product, "cube", knobs["cores"])
     base = tuple(knobs[f"base_{axis}"] for axis in "mnk")
     if any(base) and not all(base):
         raise UsageError(f"matmul: give base_m, base_n and base_k together or none of them; got {base}")
-    count = RoughCount(m, n, k, cores, dtype_of(a).itemsize, context.product, knobs)
+    count = RoughCount(m, n, k, cores, dtype_of(a).itemsize, context.product, knobs, resolved.split)
     block = count.block()
     tile, split = ChosenTile(*block, count.depth(sum(block)), "none"), count.parts(block, resolved.grouped)
     if knobs["keep"] != "none":
@@ -54,11 +57,24 @@ class RoughCount:
     """A rough count of the cycles of tilings, for their choice: of each core's tiles, for each element of the sum."""
 
     def __init__(
-        self, m: int, n: int, k: int, cores: int, itemsize: int, product: Product, knobs: Knobs
+        self,
+        m: int,
+        n: int,
+        k: int,
+        cores: int,
+        itemsize: int,
+        product: Product,
+        knobs: Knobs,
+        split: Split | None = None,
     ) -> None:
-        self.m, self.n, self.k, self.cores, self.size, self.knobs = m, n, k, cores, itemsize, knobs
+        """split: operands are in slices, so that an element is as many bytes, and as many products."""
+        slices, products = (max(split.counts), max(map(len, split.groups))) if split else (1, 1)
+        self.m, self.n, self.k, self.cores, self.size, self.knobs = m, n, k, cores, itemsize * slices, knobs
         self.product, self.l1 = product, product.l1_bytes - L1_KEPT
-        self.macs = FRACTAL**3 * 2 // itemsize
+        self.macs: float = (
+            FRACTAL**3 * 2 // itemsize if products == 1 else FRACTAL**3 * 2 / itemsize / products
+        )
+        self.whole_sums = split is not None and len(split.groups) > 1  # each kind of product is a launch
         cube = CubeCosts(product)
         self.to_l0 = cube.to_l0a[1], cube.to_l0b[1]  # bytes per cycle
         self.rate = min(LOAD_RATE, product.l2_bytes_per_cycle / product.cube_cores)
@@ -72,6 +88,8 @@ class RoughCount:
 
         Grouped accumulation has at least 2 (assumed).
         """
+        if self.whole_sums:
+            return 1
         if self.knobs["split_k"]:
             return int(self.knobs["split_k"])
         tiles = -(-self.m // block[0]) * -(-self.n // block[1])

@@ -31,7 +31,8 @@ Array = Any
 class Tiles(NamedTuple):
     """A product (m, n, k) of elements of `size` bytes, and columns of its tilings.
 
-    bm, bn, bk: edges of a tile; group, split, cores: as the knobs; written: bytes of an element of the result.
+    bm, bn, bk: edges of a tile; group, split, cores: as the knobs; written: bytes of an element of the result. slices_a,
+    slices_b: tiles of a and of b that a step of the sum loads.
     """
 
     m: int
@@ -45,6 +46,8 @@ class Tiles(NamedTuple):
     split: Array
     cores: Array
     written: Array
+    slices_a: int = 1
+    slices_b: int = 1
 
     @property
     def down(self) -> Array:
@@ -116,7 +119,9 @@ class Loads:
         t = self.t
         cut = t.m % t.bm > 0, t.n % t.bn > 0
         many = sharing(t.down, t.across, t.group, t.split, t.cores, cut)
-        return np.maximum(sum(self._all_of(*many)), t.iterations * sum(self.one))
+        one_a, one_b = self.one
+        least = t.iterations * (t.slices_a * one_a + t.slices_b * one_b)
+        return np.maximum(sum(self._all_of(*many)), least)
 
     def mean_in_strips(self, keep_a: Array, cut: Strips) -> tuple[Array, Array]:
         """On average of all loads of what stays for a strip, and of the other operand for a tile."""
@@ -133,24 +138,27 @@ class Loads:
     def _all_of(self, *readers: Array) -> list[Array]:
         """Of all loads of a, and of b, for a tile, which so many cores read at the same moment."""
         t, found = self.t, []
+        slices = t.slices_a, t.slices_b
         rows = np.where(self.rowwise_a, t.iterations, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
-        for many, started, moved in zip(readers, rows, self._tile_bytes, strict=True):
+        for many, started, moved, times in zip(readers, rows, self._slice_bytes, slices, strict=True):
             served = many * self._served(started, moved)
-            found.append(np.maximum(np.maximum(started * self.row, moved / self.rate), served))
+            found.append(times * np.maximum(np.maximum(started * self.row, moved / self.rate), served))
         return found
 
     @cached_property
     def any(self) -> Array:
         """Of all loads of a tile, for any program."""
         t = self.t
-        port = (t.rows * self._row_bytes_a + t.depth * self.last_b) / self.rate
+        moved = t.slices_a * t.rows * self._row_bytes_a + t.slices_b * t.depth * self.last_b
         even = (t.m % t.bm == 0) & (t.n % t.bn == 0)
-        return np.where(self._whole & even, self.mean, np.maximum(port, t.iterations * sum(self.any_one)))
+        one_a, one_b = self.any_one
+        least = t.iterations * (t.slices_a * one_a + t.slices_b * one_b)
+        return np.where(self._whole & even, self.mean, np.maximum(moved / self.rate, least))
 
     def moved(self, of_a: Array, of_b: Array) -> Array:
         """Bytes of all loads of the launch, of which so many are of a whole tile of a, and of b."""
-        a, b = self._tile_bytes
-        return of_a * a + of_b * b
+        a, b = self._slice_bytes
+        return of_a * self.t.slices_a * a + of_b * self.t.slices_b * b
 
     @property
     def _row_bytes_a(self) -> Array:
@@ -158,8 +166,8 @@ class Loads:
         return (self.t.iterations - 1) * self.row_a + self.last_a
 
     @cached_property
-    def _tile_bytes(self) -> tuple[Array, Array]:
-        """Bytes of all loads of a and of b for a tile, on average."""
+    def _slice_bytes(self) -> tuple[Array, Array]:
+        """Bytes of all loads of a slice of a and of b for a tile, on average."""
         t = self.t
         return t.m / t.down * self._row_bytes_a, t.depth * (
             (t.across - 1) * self.row_b + self.last_b
@@ -180,9 +188,8 @@ class Loads:
     def _whole(self) -> Array:
         """Whether every load is new to L2, or in it, as a whole: rows of tiles are whole lines, and none leaves L2 again."""
         t = self.t
-        fits_l2 = (t.m + t.n) * t.k * t.size + t.m * t.n * t.split * t.written <= self.product.integer(
-            "l2.size"
-        )
+        loaded = (t.m * t.slices_a + t.n * t.slices_b) * t.k * t.size
+        fits_l2 = loaded + t.m * t.n * t.split * t.written <= self.product.integer("l2.size")
         runs = (t.bk, t.k, -(-t.k // t.split), t.bn, t.n)
         return fits_l2 & np.logical_and.reduce([r * t.size % LINE == 0 for r in np.broadcast_arrays(*runs)])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
@@ -19,22 +20,35 @@ from ...simulator.device import CUBE_MATH_TYPES, current_device
 from ...simulator.errors import RefusedError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
-from ...simulator.precision.cube_math import Resolution, resolve_matmul
+from ...simulator.precision.cube_math import Resolution
+from ...simulator.precision.splits import SPLITS
 from ...simulator.products import Product
 from ..operator.declared import read_cases, read_parameters
 from ..operator.draw import Draw
 from ..operator.messages import listed
-from ..operator.notes import cube_notes
+from ..operator.notes import cube_notes, not_held
 from ..operator.operator import EVERYWHERE, Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import dtype_argument
 from ..operator.plan import Plan, PlanContext, Step
-from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dtype_name, dtype_of, element_type
+from ..operator.tensors import (
+    Arrays,
+    Knobs,
+    Options,
+    Sizes,
+    Tensor,
+    Tensors,
+    dtype_name,
+    dtype_of,
+    element_type,
+)
 from ..running.face import python_face
 from ..shared.casts import converted
 from ..shared.sums import sum_partials_step
 from .bound import bound_us
 from .choice import choose
+from .operands import resolve
+from .sliced import cut_operands, one_slice, product_of
 from .space import explored, fits
 from .tiles import product_step
 
@@ -66,13 +80,6 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     return {"a": left, "b": np.ascontiguousarray(np.repeat(rows, 2, axis=0)[: b.shape[0]])}
 
 
-def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
-    """What a mode means for these operands."""
-    kinds = [dtype_of(tensors[n]).name for n in ("a", "b")]
-    length = tensors["a"].shape[-1] if tensors["a"].shape else None  # `check` refuses what has no axes
-    return resolve_matmul(product, kinds, mode, length)
-
-
 def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """Shapes, then the table of modes; gives its warning."""
     a, b = (tensors[n].shape for n in ("a", "b"))
@@ -91,7 +98,7 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     if not found.ok:
         raise _refusal(tensors, product, found)
     notes = () if found.warning is None else (f"cubeMathType: {found.warning}",)
-    return (*notes, *_not_finite(tensors, product))
+    return (*notes, *_not_finite(tensors, product), *not_held(found.split, tensors))
 
 
 def _not_finite(tensors: Tensors, product: Product) -> tuple[str, ...]:
@@ -106,15 +113,18 @@ def _not_finite(tensors: Tensors, product: Product) -> tuple[str, ...]:
 
 def _refusal(tensors: Tensors, product: Product, found: Resolution) -> RefusedError:
     types = " and ".join(f"{n} {dtype_name(tensors[n])}" for n in ("a", "b"))
-    legal = [mode for mode in CUBE_MATH_TYPES if resolve(tensors, product, mode).ok]
-    way = (
+    legal, splits = (
+        [m for m in every if resolve(tensors, product, m).ok] for every in (CUBE_MATH_TYPES, SPLITS)
+    )
+    ways = [
         f"take {listed(legal, 'or')}"
         if legal
         else f"take a and b of {listed(EVERYWHERE[product.integer('product.npu_arch')], 'or')}"
-    )
+    ]
+    ways += [f"split FP32 operands by {listed(splits, 'or')}"] if splits else []
     return RefusedError(
         f"matmul: {current_device().cube_math_type} with {types} is refused on {product.name} with status "
-        f"{found.status} (parameter invalid): {found.reason}; {way}",
+        f"{found.status} (parameter invalid): {found.reason}; {listed(ways, ', or')}",
         found.status,
         found.reason,
     )
@@ -147,19 +157,39 @@ OPTIONS = read_parameters(__file__, "matmul", "options")
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """Casts to the type that is computed in, the product, and what has to follow it."""
     found = resolve(tensors, context.product, current_device().cube_math_type)
+    steps: list[Step] = []
+    made = _plain if found.split is None else _sliced
+    result, tiling = made(tensors, knobs, found, context, steps)
+    wanted = _wanted(options, element_type(found.output()), context)
+    out = converted(result, wanted, context, steps, knobs["buffers"])
+    return Plan(tuple(steps), {"out": out}, tiling, _notes(found, tiling))
+
+
+def _plain(
+    tensors: Tensors, knobs: Knobs, found: Resolution, context: PlanContext, steps: list[Step]
+) -> tuple[Tensor, dict[str, Any]]:
+    """The product in one launch, and the sum of its parts in another; with the tiling."""
     compute, written = (element_type(n) for n in (found.compute, found.output()))
-    casts: list[Step] = []
-    a, b = tensors["a"], tensors["b"]
-    operands = {n: converted(x, compute, context, casts, knobs["buffers"]) for n, x in (("a", a), ("b", b))}
-    tiling = choose(operands["a"], operands["b"], knobs, context, found)
+    a, b = (converted(tensors[n], compute, context, steps, knobs["buffers"]) for n in ("a", "b"))
+    tiling = choose(a, b, knobs, context, found)
     shape = (a.shape[0], b.shape[1])
     result = context.tensor(shape, written)
     target = context.tensor((tiling["split_k"], *shape), ty.float32) if tiling["split_k"] > 1 else result
-    steps = [*casts, product_step(operands["a"], operands["b"], target, tiling, found)]
+    steps.append(product_step(a, b, target, tiling, found))
     if target is not result:
         steps.append(sum_partials_step(target, result, context.product.vector_cores, tiling["buffers"]))
-    out = converted(result, _wanted(options, written, context), context, steps, knobs["buffers"])
-    return Plan(tuple(steps), {"out": out}, tiling, _notes(found, tiling))
+    return result, tiling
+
+
+def _sliced(
+    tensors: Tensors, knobs: Knobs, found: Resolution, context: PlanContext, steps: list[Step]
+) -> tuple[Tensor, dict[str, Any]]:
+    """The same of operands in slices."""
+    assert found.split is not None
+    tiling = choose(*one_slice(tensors, found.split), knobs, context, found)
+    return product_of(
+        cut_operands(tensors, found.split, context, steps), tiling, found, context, steps
+    ), tiling
 
 
 def _wanted(options: Options, written: ty.DType, context: PlanContext) -> ty.DType:
@@ -218,6 +248,7 @@ OPERATOR = Operator(
     accumulates="k",
     cancels=True,
     order_knobs=("split_k", "accumulate"),
+    sliced={"a": (0, 1), "b": (1, 0)},
 )
 
 

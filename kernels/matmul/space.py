@@ -8,7 +8,7 @@ import numpy as np
 
 from ...simulator.products import Product
 from ..operator.tensors import Columns, Knobs, Tensors, dtype_of
-from .bound import operands
+from .operands import CubeOperands, operands
 from .strips import MOST_PIECES, kept_bytes, pieces, strips
 
 FRACTAL = 16
@@ -45,7 +45,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: K
 
     Of copies that are asked for a launch gets as many as fit: more is a second name, too.
     """
-    size = operands(tensors, product, mode)[1]
+    found = operands(tensors, product, mode)
     (length, k), across = tensors["a"].shape, tensors["b"].shape[-1]
     m, n, depth = (points[f"block_{x}"] for x in "mnk")
     cores, keep_a, plain = (
@@ -56,7 +56,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: K
     down = -(-length // m)
     cut = strips((length, across), (m, n), keep_a, points["split_k"], cores)
     items = np.where(plain, down * -(-across // n) * points["split_k"], cut.count)
-    held, again = _in_l1(points, size, k)
+    held, again = _in_l1(points, found, k)
     l1 = product.l1_bytes - product.integer("buffers.l1_reserved")
     # The same order if that takes all rows of tiles already.
     fewer = _next_below(axes["group"], points["group"])
@@ -65,7 +65,10 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: K
     persistent = (points["schedule"] == "persistent") | ("persistent" not in axes["schedule"])
     stays = held + np.minimum(points["buffers"], STREAMED) * again <= l1
     few = pieces(-(-k // points["split_k"]), depth) <= MOST_PIECES
+    one_slice, one_sum = found.most_slices == (1, 1), len(found.groups) == 1
     return {
+        "slices of an operand do not stay in L1": plain | one_slice,
+        "sums of slices that are launches of their own are whole": (points["split_k"] == 1) | one_sum,
         "the accumulator fits in L0C": m * n * 4 <= product.l0c_bytes,
         "both operand tiles fit in L1": held + again <= l1,
         "what stays fits in L1 beside the copies of the other operand": plain | stays,
@@ -78,13 +81,13 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: K
     }
 
 
-def _in_l1(points: Columns, size: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _in_l1(points: Columns, found: CubeOperands, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Bytes that stay in L1, and those that come for each tile and step."""
     m, n, depth = (points[f"block_{x}"] for x in "mnk")
     keep_a, plain = points["keep"] == "a", points["keep"] == "none"
-    part = -(-k // points["split_k"])
-    held, comes = kept_bytes(np.where(keep_a, m, n), np.where(keep_a, n, m), part, depth, size)
-    return np.where(plain, 0, held), np.where(plain, (m + n) * depth * size, comes)
+    part, (of_a, of_b) = -(-k // points["split_k"]), found.most_slices
+    held, comes = kept_bytes(np.where(keep_a, m, n), np.where(keep_a, n, m), part, depth, found.size)
+    return np.where(plain, 0, held), np.where(plain, (m * of_a + n * of_b) * depth * found.size, comes)
 
 
 def _next_below(values: tuple[int, ...], of: np.ndarray) -> np.ndarray:

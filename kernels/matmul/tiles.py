@@ -1,4 +1,4 @@
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def,assignment"
 """Tile kernel of the matrix product, and its launch.
 
 A core takes tiles of the output in turn (`schedule` persistent), so that loads for its next tile run during the last
@@ -16,21 +16,35 @@ from ...simulator import language as tl
 from ...simulator.precision.cube_math import Resolution
 from ..operator.plan import Step
 from ..operator.tensors import Knobs, Tensor
+from .operands import ONE, Products
 from .strips import matmul_strips, pieces, strips
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
 
 
 @sim.jit
+def slices_of(ptrs, mask, rows, cols, COUNT: tl.constexpr):
+    """A tile of each of COUNT matrices (rows, cols) that lie one after the other."""
+    found = ()
+    for i in tl.static_range(COUNT):
+        here = ptrs if i == 0 else ptrs + i * rows * cols
+        found += (tl.load(here) if mask is None else tl.load(here, mask=mask, other=0.0),)
+    return found
+
+
+@sim.jit
 def matmul_tiles(
     a_ptr, b_ptr, c_ptr, M, N, K, items, part, group,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EVEN: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EVEN: tl.constexpr, PRODUCTS: tl.constexpr = ((0, 0),),
 ):  # fmt: skip
     """c (parts, M, N) = a (M, K) b (K, N), a sum of `part` products for each part; items: tiles of all parts, of which
     `group` rows are taken together.
 
-    EVEN: no tile is cut short, so that no mask is needed.
+    EVEN: no tile is cut short, so that no mask is needed. PRODUCTS: which slices of a and of b are multiplied, where they
+    are several matrices (slices, M, K) and (slices, K, N); their sum is c.
     """
+    A_SLICES: tl.constexpr = 1 + max([i for i, _ in PRODUCTS])
+    B_SLICES: tl.constexpr = 1 + max([j for _, j in PRODUCTS])
     down, across = tl.cdiv(M, BM), tl.cdiv(N, BN)
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         split, tile = item // (down * across), item % (down * across)
@@ -38,7 +52,7 @@ def matmul_tiles(
         height = tl.minimum(down - first, group)
         rows = (first + tile % (group * across) % height) * BM + tl.arange(0, BM)
         cols = tile % (group * across) // height * BN + tl.arange(0, BN)
-        acc = tl.zeros((BM, BN), tl.float32)
+        acc = tl.zeros((BM, BN), tl.int32 if a_ptr.dtype.element_ty == tl.int8 else tl.float32)
         start = split * part
         stop = tl.minimum(K, start + part)
         deep = start + tl.arange(0, BK)
@@ -46,12 +60,13 @@ def matmul_tiles(
         b_ptrs = b_ptr + deep[:, None] * N + cols[None, :]
         for k in range(start, stop, BK):
             if EVEN:
-                a, b = tl.load(a_ptrs), tl.load(b_ptrs)
+                a, b = slices_of(a_ptrs, None, M, K, A_SLICES), slices_of(b_ptrs, None, K, N, B_SLICES)
             else:
                 left = tl.arange(0, BK) < stop - k
-                a = tl.load(a_ptrs, mask=(rows < M)[:, None] & left[None, :], other=0.0)
-                b = tl.load(b_ptrs, mask=left[:, None] & (cols < N)[None, :], other=0.0)
-            acc += tl.dot(a, b)
+                a = slices_of(a_ptrs, (rows < M)[:, None] & left[None, :], M, K, A_SLICES)
+                b = slices_of(b_ptrs, left[:, None] & (cols < N)[None, :], K, N, B_SLICES)
+            for p in tl.static_range(len(PRODUCTS)):
+                acc += tl.dot(a[PRODUCTS[p][0]], b[PRODUCTS[p][1]])
             a_ptrs += BK
             b_ptrs += BK * N
         c_ptrs = c_ptr + split * M * N + rows[:, None] * N + cols[None, :]
@@ -65,9 +80,14 @@ def matmul_tiles(
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Knobs, resolved: Resolution) -> Step:
-    """Launch of the product; c has an axis of parts before it where the sum is split."""
-    (m, k), n = a.shape, b.shape[1]
+def product_step(
+    a: Tensor, b: Tensor, c: Tensor, tiling: Knobs, resolved: Resolution, products: Products = ONE
+) -> Step:
+    """Launch of the product; c has an axis of parts before it where the sum is split.
+
+    products: which slices are multiplied, where a and b have an axis of slices before theirs.
+    """
+    (m, k), n = a.shape[-2:], b.shape[-1]
     blocks, parts = (tiling["block_m"], tiling["block_n"]), tiling["split_k"]
     part = -(-k // parts)
     arguments = {
@@ -78,7 +98,7 @@ def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Knobs, resolved: Resol
     switches = _switches(tiling, resolved)
     if tiling["keep"] == "none":
         items, kernel = -(-m // blocks[0]) * -(-n // blocks[1]) * parts, matmul_tiles
-        arguments |= {"group": tiling["group"]}
+        arguments |= {"group": tiling["group"], "PRODUCTS": products}
     else:
         keep_a = tiling["keep"] == "a"
         cut = strips((m, n), blocks, keep_a, parts, tiling["cores"])

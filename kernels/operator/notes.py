@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.device import CUBE_MATH_TYPES, Device
+from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES, Device
 from ...simulator.messages import Message, fault, note
 from ...simulator.numerics import choice
 from ...simulator.precision.cube_math import Resolution
+from ...simulator.precision.splits import Split, beyond
 from ...simulator.products import Product
 from .messages import listed, refuse
 from .operator import Operator
@@ -59,16 +60,38 @@ def idle_mode(op: Operator, tensors: Tensors, product: Product, mode: str) -> tu
 def cube_notes(found: Resolution, tiling: Knobs) -> list[str]:
     """How operands and order of additions of a plan differ from what the inputs and the Cube would give."""
     hf32 = f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}"
+    split = [split_words(found.split)] if found.split else []
     blas = "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
-    return [hf32] * found.hf32 + [blas] * (tiling.get("accumulate") == "blas")
+    return [hf32] * found.hf32 + split + [blas] * (tiling.get("accumulate") == "blas")
+
+
+def split_words(split: Split) -> str:
+    """FP16X3 (not the vendor's): ... the products by numbers of slices, 0 the highest."""
+    pairs = ", ".join(f"{i}*{j}" for i, j in split.products)
+    counts = " and ".join(str(n) for n in dict.fromkeys(split.counts))
+    scaled = "rows and columns scaled by powers of two, " if split.top is not None else ""
+    return (
+        f"{split.name} is no mode of the vendor's: FP32 operands as {counts} {split.slices} slices, {scaled}products of "
+        f"slices in this order, 0 the highest: {pairs}"
+    )
+
+
+def not_held(split: Split | None, tensors: Tensors) -> tuple[str, ...]:
+    """A warning where inputs have elements that no slice of this split holds."""
+    if split is None:
+        return ()
+    odd = [n for n, x in tensors.items() if isinstance(x, np.ndarray) and x.size and beyond(x, split)]
+    large = " or numbers that BF16 rounds to infinity" if split.slices == "bf16" else ""
+    what = f"{listed(odd)} with infinities, NaN{large}"
+    return (f"{what}: no slices hold them, results that they reach are not those of FP32",) if odd else ()
 
 
 def mode_name(op: Operator, given: Any) -> Any:
-    """The name of a cubeMathType; `RefusedError` (161002) for one that the interface of an operator of the Cube lacks.
+    """The name of a cubeMathType, or of a split; `RefusedError` (161002) for one that an operator of the Cube does not know.
 
     What is no mode goes on as it is for operators without the Cube: the device refuses it.
     """
-    if given in CUBE_MATH_TYPES:
+    if given in MATH_MODES:
         return given
     number, known = whole(given), CUBE_MATH_TYPES[: op.modes]
     if number is not None and 0 <= number < len(known):

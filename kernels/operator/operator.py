@@ -88,6 +88,8 @@ class Operator:
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
     multiplied: the inputs that the Cube multiplies, all if left out. one_dtype: all inputs have the same, no mixtures.
     beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
+    sliced: inputs that a split cuts: which operand of the products each is, 0 or 1, and the axis of the sum, along which it
+    has one scale (None: all of it has one).
     order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
     of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0. empty: whether sizes may be 0,
     and `check` judges.
@@ -130,6 +132,7 @@ class Operator:
     beside_cube: Callable[[Arrays, Mapping[str, Any]], Arrays] | None = None
     multiplied: tuple[str, ...] = ()
     one_dtype: bool = False
+    sliced: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
     order_knobs: tuple[str, ...] = ()
     computes: str = "fp32"
     accumulates: str | None = None

@@ -79,7 +79,8 @@ class PlanContext:
         """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""
         if not self.values:
             return Shape(shape, dtype)
-        return np.full(shape, np.nan, dtype.storage)
+        unwritten = np.nan if dtype.is_floating() else np.iinfo(dtype.storage).min
+        return np.full(shape, unwritten, dtype.storage)
 
     def output(self, name: str, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
         """The output that was given under that name, or a new tensor."""

@@ -196,12 +196,14 @@ class Bench:
         if resolved is None or self.op.used_cube(self.asked):
             return {}
         names = self.op.multiplied or tuple(stored)
-        return seen_by_cube({n: stored[n] for n in names}, resolved, self._cube(resolved))
+        every = {n: stored[n] for n in names}
+        return seen_by_cube(every, resolved, self._cube(resolved), self.op.sliced)
 
     def _operands(self, data: Data, stored: Arrays, resolved: Resolution | None) -> dict[str, OperandLosses]:
         """What becomes of the inputs: of those that are multiplied in the format of that, of others as they are stored."""
         seen = self._multiplied(stored, resolved)
-        kinds = {n: resolved.operand if resolved and n in seen else stored[n].dtype for n in stored}
+        read = None if resolved is None else "fp32" if resolved.split else resolved.operand  # a sum of slices is FP32
+        kinds = {n: read if read and n in seen else stored[n].dtype for n in stored}
         values = {**decoded(stored), **seen}
         return {n: losses(x, values[n], get_format(kinds[n])) for n, x in data.exact.items()}
 

@@ -12,6 +12,7 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.precision.rounding import decode, encode, round_to
+from ...simulator.precision.splits import slice_sums
 from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.draw import Draw
@@ -116,8 +117,18 @@ def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[s
     return op.cut(tensors, edge)
 
 
-def seen_by_cube(stored: Arrays, resolved: Resolution, rules: CubeRules) -> Arrays:
-    """Stored inputs as the Cube multiplies them: float32 on the grid of the compute format, subnormals as it reads them."""
+def seen_by_cube(
+    stored: Arrays,
+    resolved: Resolution,
+    rules: CubeRules,
+    sliced: Mapping[str, tuple[int, int | None]],
+) -> Arrays:
+    """Stored inputs as the Cube multiplies them: float32 on the grid of the compute format, subnormals as it reads them.
+
+    Of a split they are the sums of slices, in float64. sliced: that of the operator.
+    """
+    if resolved.split is not None:
+        return {n: slice_sums(x, resolved.split, *sliced[n]) for n, x in decoded(stored).items()}
     seen = cube_rounding(resolved, rules)
     return {n: seen(x) for n, x in decoded(stored).items()}
 

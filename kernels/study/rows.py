@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from ...simulator.device import CUBE_MATH_TYPES
+from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES
 from ...simulator.errors import UsageError
 from ...simulator.precision.need import Need, finest
+from ...simulator.precision.splits import SPLITS
 from ..operator.messages import listed, near
 from ..operator.operator import Operator
 from ..operator.parameter import as_mapping
@@ -16,6 +17,7 @@ from ..operator.tensors import Knobs
 from ..running.run_op import without_cube
 from .bench import KEEP
 
+SPLIT = "splits"  # among the modes asked for: every split of FP32 operands, which "all" leaves out
 MIXED = "mixed"  # among the data types asked for: every mixture of them
 
 
@@ -23,8 +25,8 @@ def rows_wanted(
     op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str], tiling: Knobs
 ) -> list[tuple[str, str]]:
     """(mode, data type) pairs, float32 first: it is what the others are compared with."""
-    names = _names("cube_math_type", modes, CUBE_MATH_TYPES if has_modes(op, tiling) else (KEEP,))
-    wanted = _names("dtype", dtypes, op.dtypes, check=False)
+    names = _modes(modes, has_modes(op, tiling))
+    wanted = _names("dtype", dtypes, {"all": op.dtypes})
     each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
     types = [d for group in each for d in group]
     if not types:
@@ -33,24 +35,33 @@ def rows_wanted(
     return [(mode, dtype) for dtype in ordered for mode in names]
 
 
-def _names(what: str, given: str | Iterable[str], known: Sequence[str], check: bool = True) -> list[str]:
+def _names(what: str, given: str | Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Names, words for a group of them in place."""
+    every = groups["all"]
     if not isinstance(given, Iterable):
         raise UsageError(f'{what} must be "all" or names, got {given!r}')
     names = [str(n).strip() for n in (given.split(",") if isinstance(given, str) else given)]
     if not any(names):
-        raise UsageError(f"no {what} given; known are {listed(known)}")
-    if "all" in names:
-        names = [*known, *(n for n in names if n != "all")]
-    names = [_mode(n) for n in names] if check else names
-    return list(dict.fromkeys(n for n in names if not check or n in known)) or list(known)
+        raise UsageError(f"no {what} given; known are {listed(every)}")
+    if "all" in names:  # first, whatever comes before it
+        names = ["all", *(n for n in names if n != "all")]
+    return list(dict.fromkeys(x for n in names for x in groups.get(n, (n,))))
+
+
+def _modes(given: str | Iterable[str], meant: bool = True) -> list[str]:
+    """Modes that were asked for. meant: whether they mean anything; where not, KEEP_DTYPE stands for all."""
+    names = [
+        _mode(n) for n in _names("cube_math_type", given, {"all": CUBE_MATH_TYPES, SPLIT: tuple(SPLITS)})
+    ]
+    return names if meant else [KEEP]
 
 
 def _mode(name: str) -> str:
-    """A cubeMathType by name, in any case, or by the vendor's number."""
+    """A cubeMathType or a split by name, in any case, or by the vendor's number."""
     if name.isdecimal() and int(name) < len(CUBE_MATH_TYPES):
         return CUBE_MATH_TYPES[int(name)]
-    if name.upper() not in CUBE_MATH_TYPES:
-        raise UsageError(f"unknown cube_math_type {name!r}{near(name, CUBE_MATH_TYPES)}")
+    if name.upper() not in MATH_MODES:
+        raise UsageError(f"unknown cube_math_type {name!r}{near(name, (*MATH_MODES, SPLIT))}")
     return name.upper()
 
 
@@ -61,7 +72,7 @@ def has_modes(op: Operator, tiling: Knobs) -> bool:
 
 def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Knobs) -> tuple[str, ...]:
     """Words about modes that were asked for where they mean nothing."""
-    asked = [m for m in _names("cube_math_type", modes, CUBE_MATH_TYPES) if m != KEEP]
+    asked = [m for m in _modes(modes) if m != KEEP]
     if has_modes(op, tiling) or modes == "all" or not asked:
         return ()
     return (without_cube(op, asked),)

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from ..errors import UsageError
 from .formats import get_format
+from .splits import MOST_INT8_TERMS, SPLITS, Split
 
 PARAM_INVALID = 161002  # ACLNN_ERR_PARAM_INVALID
 
@@ -30,6 +31,7 @@ MODES: Mapping[str, int] = MappingProxyType(
     }
 )
 ERROR = "err"
+NOT_VENDORS = "modes that split FP32 operands are ours, for matmul, convolution and convolution_backward"
 GROUPED_MIN_K = 2048  # matmul/mat_mul_v3/op_host/op_tiling: shorter K is not split by mode 4
 
 # Entry: Cube operand format by mode. First key: whether the Cube takes FP32. Second: promoted input type.
@@ -96,7 +98,8 @@ class Resolution:
 
     compute: type of the operands in memory (fp16, bf16, fp32), "" if the call is refused. hf32: the Cube rounds FP32
     operands to HF32, by `hf32_round`. outputs: (result, type that FIXP writes) pairs. status: 0 or 161002. grouped: K is
-    split over cores and the partial sums are added in a fixed order.
+    split over cores and the partial sums are added in a fixed order. split: how FP32 operands are cut into slices of
+    `compute`, for modes that are ours (splits.py).
     """
 
     compute: str
@@ -108,10 +111,13 @@ class Resolution:
     grade: str = "D"
     grouped: bool = False
     hf32_round: str = "RINT"
+    split: Split | None = None
 
     @property
     def operand(self) -> str:
-        """Operand format for the Cube: fp16, bf16, hf32 or fp32."""
+        """What is multiplied: fp16, bf16, hf32 or fp32 as the Cube reads it, or a split such as fp16x3."""
+        if self.split is not None:
+            return self.split.name.lower()
         return "hf32" if self.hf32 else self.compute
 
     @property
@@ -162,6 +168,8 @@ def resolve_convolution(
     """
     if bf16_mode2 not in ("convert", "reject"):
         raise UsageError(f"bf16_mode2 {bf16_mode2!r}: known are convert, reject")
+    if mode in SPLITS:
+        return _refused(NOT_VENDORS)
     inputs, kinds, value = cube_inputs_of(product), format_names(dtypes), mode_value(mode)
     common = promoted(kinds)
     if not supported:
@@ -193,6 +201,8 @@ def resolve_matmul(
     supported: bool = True,
 ) -> Resolution:
     """Matmul of two operands. k: length of the sum, which decides whether mode 4 groups; None means long enough."""
+    if mode in SPLITS:
+        return _refused(NOT_VENDORS)
     inputs, kinds, value = cube_inputs_of(product), format_names(dtypes), mode_value(mode)
     if not supported:
         return _refused("the product does not support matmul")
@@ -202,6 +212,26 @@ def resolve_matmul(
     warning = MATMUL_WARNINGS.get((frozenset(kinds), value)) if "fp32" in inputs else None
     grouped = value == MODES["USE_FP32_ADD"] and cell == "fp32" and (k is None or k >= GROUPED_MIN_K)
     return _resolved(cell, inputs, "matmul", warning, _matmul_output(inputs, kinds, cell, value), grouped)
+
+
+def resolve_split(product: CubeInputs, dtypes: Sequence[str], mode: str, k: int | None = None) -> Resolution:
+    """A mode of `SPLITS` for operands of these types: FP32 sums of products of slices.
+
+    k: length of the sum, which INT32 limits. Refused where no operand is FP32, or the Cube does not take the slices.
+    """
+    inputs, kinds, split = cube_inputs_of(product), format_names(dtypes), SPLITS[mode]
+    if set(kinds) - {"fp16", "bf16", "fp32"} or promoted(kinds) != "fp32":
+        return _refused(f"a split is of FP32 operands, and these are {', '.join(kinds)}")
+    if split.slices not in inputs:
+        return _refused(
+            f"slices are {split.slices}, and the Cube of this product takes {', '.join(sorted(inputs))} only"
+        )
+    terms = max(map(len, split.groups)) * (k or 0)
+    if split.slices == "int8" and terms > MOST_INT8_TERMS:
+        return _refused(f"sums of {terms} products of INT8 slices, and INT32 holds {MOST_INT8_TERMS} of them")
+    return Resolution(
+        split.slices, outputs=(("out", "fp32"),), reason=f"computes in {mode}", grade="A", split=split
+    )
 
 
 def _matmul_output(inputs: frozenset[str], kinds: Sequence[str], cell: str, mode: int) -> str:

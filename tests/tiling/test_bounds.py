@@ -484,3 +484,35 @@ def test_whatever_l2_holds_at_the_start(op, sizes, few, words):
             points, problem = points_of(op, sizes, machine, "float16", given=few)
             legal, _ = points.space.legal()
             check(points, problem, legal[:6])
+
+
+SPLIT = [
+    ({"m": 128, "n": 96, "k": 256}, "ascend910b3", "FP16X3"),
+    ({"m": 40, "n": 70, "k": 1100}, "ascend910b3", "BF16X6"),
+    ({"m": 130, "n": 64, "k": 100}, "ascend910a", "FP16X2"),
+    ({"m": 140, "n": 250, "k": 390}, "ascend910a", "INT8X2"),
+    ({"m": 64, "n": 64, "k": 600}, "ascend910b4", "INT8X3"),
+]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("sizes", "product", "mode"), SPLIT)
+def test_matmul_of_slices(sizes, product, mode):
+    """Every slice is loaded, every pair multiplied; what is launched around the products is timed as it is."""
+    few = {"block_m": (16, 48), "block_n": 64, "block_k": (32, 128), "group": 2}
+    points, problem = points_of("matmul", sizes, product, "float32", mode, few)
+    legal, _ = points.space.legal()
+    ratios = check(points, problem, legal)
+    assert len(ratios) == len(legal)
+    assert min(ratios) < 1.1
+    assert not any(points.space.point(int(n))["keep"] != "none" for n in legal)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("product", "mode"), [("ascend910b3", "FP16X3"), ("ascend910b3", "INT8X3"), ("ascend910a", "FP16X3")]
+)
+def test_matmul_of_slices_in_usual_spaces(product, mode):
+    points, problem = points_of("matmul", {"m": 1000, "n": 777, "k": 1024}, product, "float32", mode)
+    legal, _ = points.space.legal()
+    check(points, problem, np.random.default_rng(0).choice(legal, 60))

@@ -21,7 +21,7 @@ from ...kernels.operator.tensors import Sizes, Tensors
 from ...kernels.running.fitting import plan_that_fits
 from ...kernels.running.launching import call_of, tensor_names
 from ...kernels.running.problem import OpInputs, problem_of_case, problem_of_inputs
-from ...simulator.device import CUBE_MATH_TYPES, Device, device
+from ...simulator.device import MATH_MODES, Device, device
 from ...simulator.errors import BufferOverflowError, RefusedError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.l2.state import check_names
@@ -273,8 +273,8 @@ def _with_options(
 
 
 def _mode(x: Any) -> str:
-    if x not in CUBE_MATH_TYPES:
-        raise UsageError(f"unknown cube_math_type {x!r}; allowed are {', '.join(CUBE_MATH_TYPES)}")
+    if x not in MATH_MODES:
+        raise UsageError(f"unknown cube_math_type {x!r}; allowed are {', '.join(MATH_MODES)}")
     return str(x)
 
 

@@ -189,7 +189,7 @@ def _tile(shape: tuple[int, ...]) -> tuple[int, int]:
     return min(shape[0], TILE // cols), cols
 
 
-class Pieces(NamedTuple):
+class SliceLayout(NamedTuple):
     """Where slices go: which ones, elements from the start of one to that of the next, and from row to row of one."""
 
     numbers: tuple[int, ...]
@@ -197,7 +197,7 @@ class Pieces(NamedTuple):
     pitch: int
 
 
-def cut_step(x: Tensor, most: Largest, split: Split, out: Tensor, where: Pieces, cores: int) -> Step:
+def cut_step(x: Tensor, most: Largest, split: Split, out: Tensor, where: SliceLayout, cores: int) -> Step:
     """Launch that writes slices of x (rows, columns) to out."""
     rows, cols = _tile(x.shape)
     items = tile_count(x.shape, rows, cols)
@@ -215,7 +215,7 @@ def cut_apart(
 ) -> Tensor:
     """Slices (count, rows, columns) of x (rows, columns), filled by a launch added to `steps`."""
     out = context.tensor((count, *x.shape), element_type(split.slices))
-    where = Pieces(tuple(range(count)), x.size, x.shape[1])
+    where = SliceLayout(tuple(range(count)), x.size, x.shape[1])
     steps.append(cut_step(x, most, split, out, where, context.product.vector_cores))
     return out
 

@@ -202,7 +202,9 @@ class Bench:
     def _operands(self, data: Data, stored: Arrays, resolved: Resolution | None) -> dict[str, OperandLosses]:
         """What becomes of the inputs: of those that are multiplied in the format of that, of others as they are stored."""
         seen = self._multiplied(stored, resolved)
-        read = None if resolved is None else "fp32" if resolved.split else resolved.operand  # a sum of slices is FP32
+        read = (
+            None if resolved is None else "fp32" if resolved.split else resolved.operand
+        )  # a sum of slices is FP32
         kinds = {n: read if read and n in seen else stored[n].dtype for n in stored}
         values = {**decoded(stored), **seen}
         return {n: losses(x, values[n], get_format(kinds[n])) for n, x in data.exact.items()}

@@ -12,6 +12,7 @@ import numpy as np
 from ...simulator.precision.metrics import ErrorReport, json_value
 from ...simulator.precision.need import Kept, Need
 from ...simulator.record.files import picked
+from ...simulator.record.lazy_views import PrintedRecord
 from ..operator.messages import listed
 from .assignment import USUAL_FORMAT, USUAL_MODE, Assignment
 from .blame import ChainBlame
@@ -69,7 +70,7 @@ class TensorRun:
 
 
 @dataclass(frozen=True)
-class ChainRun:
+class ChainRun(PrintedRecord):
     """One assignment of a chain on one product.
 
     chosen: the assignment by as few names as it takes, groups among them; empty where all is as usual. values, exact:

@@ -46,21 +46,15 @@ class Storage:
 
     def lost(self, x: np.ndarray) -> dict[str, float]:
         """Shares of the elements of x, in float64, that are too large, become zero, or lie below the normal numbers."""
-        size = np.abs(x)
-        kept = np.abs(values_of(self.stored(x)))
+        size, kept = np.abs(x), np.abs(values_of(self.stored(x)))
+        largest = float(self.fmt.max)
         with np.errstate(invalid="ignore"):
-            over = np.isfinite(size) & (
-                ~np.isfinite(kept) | (size > largest(self.fmt) * (1 + 2.0**-53)) & (kept < size)
-            )
+            over = np.isfinite(size) & (size >= largest + 0.5 * self.fmt.ulp(largest))
             under = (size > 0) & (kept == 0)
             below = (kept > 0) & (kept < self.fmt.min_normal)
         return {
             n: float(np.mean(a)) for n, a in (("overflow", over), ("underflow", under), ("subnormal", below))
         }
-
-
-def largest(fmt: Format) -> float:
-    return float(fmt.max)
 
 
 def values_of(stored: np.ndarray) -> np.ndarray:

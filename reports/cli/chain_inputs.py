@@ -16,17 +16,28 @@ if TYPE_CHECKING:
     from ...kernels.chains import Chain
 
 NEXT_NAME = re.compile(r",(?=\s*\w+=)")  # a comma before the next NAME=
+OF_A_FORMAT = re.compile(
+    r",\s*(bias|signed|infinities|nan|subnormals|zero|saturates|rounding)="
+)  # a comma inside of e4m3:bias=11,nan=zero
+INSIDE = "\0"  # in its place while a text is cut
 
 
 def read_named(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """("x=fp16,w=e4m3", "y=bf16") by name."""
-    return read_assignments(ctx, option, tuple(part for text in given for part in NEXT_NAME.split(text)))
+    """("x=fp16,w=e4m3", "y=e4m3:bias=11,nan=zero") by name; what follows a colon is of the format."""
+    parts = (part for text in given for part in NEXT_NAME.split(_kept_together(text)))
+    return read_assignments(ctx, option, tuple(x.replace(INSIDE, ",") for x in parts))
 
 
 def read_choices(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, list[str]]:
     """("x=fp16,fp32",) as values by name."""
-    found = read_assignments(ctx, option, given)
-    return {n: [x.strip() for x in text.split(",") if x.strip()] for n, text in found.items()}
+    found = {n: _kept_together(text).split(",") for n, text in read_assignments(ctx, option, given).items()}
+    return {n: [x.strip().replace(INSIDE, ",") for x in parts if x.strip()] for n, parts in found.items()}
+
+
+def _kept_together(text: str) -> str:
+    """The text with INSIDE for the commas inside of a format that is written out: those behind its colon."""
+    head, colon, rest = text.partition(":")
+    return head + colon + OF_A_FORMAT.sub(lambda m: INSIDE + m[0][1:], rest)
 
 
 def find_chain(text: str) -> Chain:

@@ -19,6 +19,8 @@ PAGES = {
     "Variants": ("explore_tables", "variants_page"),
     "Difference": ("explore_tables", "difference_page"),
     "RunDifference": ("difference_view", "difference_page"),
+    "ChainRun": ("chains.page", "run_page"),
+    "ChainSearch": ("chains.page", "search_page"),
 }
 WRITERS = {
     "html": ("html", "write_page"),

@@ -25,6 +25,7 @@ from ...simulator.device import ASCENDC, current_device
 from ...simulator.precision.need import Need
 from ...simulator.products import Product
 from ...simulator.record.codec import Encoder
+from ...simulator.record.lazy_views import PrintedRecord
 from ..device_state import name_of_product, product_here
 from ..explore import Interrupted
 from ..results.exploration import Exploration
@@ -39,7 +40,7 @@ from .problem import ChainProblem
 
 
 @dataclass(frozen=True)
-class ChainSearch:
+class ChainSearch(PrintedRecord):
     """What a search found.
 
     best: the cheapest assignment that keeps the need, None if none does. nearest: then the one whose error is least above

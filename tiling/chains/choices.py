@@ -120,7 +120,7 @@ class ChainChoices:
                     f"the chain {self.chain.name}: step {odd[0]!r} multiplies nothing; it has no mode"
                 )
             return tuple(sorted(dict.fromkeys(modes), key=CUBE_MATH_TYPES.index))
-        return tuple(dict.fromkeys(self.bench.storage(str(x)).name for x in values))
+        return tuple({self.bench.storage(str(x)).name: str(x) for x in values}.values())  # one of each
 
     def _touching(self, step: ChainStep) -> tuple[str, ...]:
         names = {*step.tensors, step.name}

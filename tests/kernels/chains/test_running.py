@@ -139,6 +139,12 @@ def test_the_json_of_a_run_is_plain_data_without_nan():
     assert data["time_us"] == run.time_us
 
 
+def test_a_run_prints_its_page():
+    page = str(run_chain(small(), product=PRODUCT))
+    assert page.startswith("small  a norm, a product and a loss")
+    assert "blame of loss" in page
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [

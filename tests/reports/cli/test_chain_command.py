@@ -124,6 +124,24 @@ def test_a_chain_of_a_file_of_the_users(ascendtile, tmp_path):
     assert data_of(ascendtile("chain", file, "--rtol", "1e-2", "--search", "--json"))["met"]
 
 
+def test_a_format_that_is_written_out_or_in_a_file_is_one_value(ascendtile, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "mine_e3m4"\nexponent = 3\nmantissa = 4\n')
+    asked = (
+        "--formats",
+        "h=e4m3:bias=12,nan=zero,w_up=bf16",
+        f"y={file}",
+        "--no-time",
+        "--json",
+    )
+    formats = {t["name"]: t["format"] for t in data_of(ascendtile(*TINY, *asked))["tensors"]}
+    assert formats["h"].startswith("e4m3:bias=12")
+    assert (formats["w_up"], formats["y"]) == ("bf16", "mine_e3m4")
+    space = f"h=e4m3:bias=12,nan=zero,fp16,{file}"
+    found = data_of(ascendtile(*TINY, "--search", "--need", "bits=2", "--space", space, "--json"))
+    assert found["space"]["axes"]["h"] == ["e4m3:bias=12,nan=zero", "fp16", str(file)]
+
+
 def test_arrays_of_a_file_take_the_place_of_drawn_numbers(ascendtile, tmp_path):
     file, arrays = tmp_path / "mine.py", tmp_path / "x.npz"
     file.write_text(FILE)

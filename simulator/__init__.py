@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .ir.building.registry import constexpr
     from .jit_function import JitFunction, jit
     from .l2.chain import chain
+    from .precision.dtypes import element_type
     from .precision.formats import Format, get_format
     from .precision.rounding import decode, encode, round_to
     from .record.loading import load_run
@@ -40,6 +41,7 @@ _LATER = {
     "chain": ".l2.chain",
     "constexpr": ".ir.building.registry",
     "decode": ".precision.rounding",
+    "element_type": ".precision.dtypes",
     "empty": ".checks.written.scratch",
     "encode": ".precision.rounding",
     "get_format": ".precision.formats",
@@ -75,6 +77,7 @@ __all__ = [
     "current_device",
     "decode",
     "device",
+    "element_type",
     "empty",
     "encode",
     "get_format",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,11 @@ from .errors import UsageError
 from .frontend.kernel_function import KernelFunction
 from .interpreter.tensors import Tensor
 from .ir.passes.split_cores import SUB_VECTOR_CORES
-from .ir.program import Program
-from .messages import Message
-from .precision.dtypes import is_floating
+from .ir.program import Op, Program
+from .messages import Message, fault
+from .precision.cast_table import cast_modes
+from .precision.dtypes import DType, float16, is_floating, named
+from .products.product import WHAT_IF_RATE
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,91 @@ def check(call: Call) -> None:
 
 
 def _check_floats(call: Call) -> None:
-    """A floating type that the product lacks cannot be made inside a kernel either."""
+    """A floating type that the product lacks cannot be made inside a kernel either; formats are what-ifs."""
     storage = call.device.product.texts("dtypes.storage")
     for name, loc in call.program.floats.items():
-        if name not in storage:
+        if name not in storage and not named(name).is_foreign:
             raise UsageError(
                 f"{loc.file}:{loc.line}: {call.kernel.name} makes a value of {name}, which {call.device.product.name} "
                 f"does not have; it has {', '.join(x for x in storage if is_floating(x))}"
+            )
+
+
+def what_ifs(call: Call) -> tuple[Message, ...]:
+    """What the launch uses of number formats that its product does not have. It runs, and says by which rules and rates."""
+    found = (*_lacking_types(call), *_lacking_products(call), *_lacking_roundings(call))
+    return tuple(fault(f"what-if: {text}") for text in dict.fromkeys(found))
+
+
+def _lacking_types(call: Call) -> Iterator[str]:
+    product = call.device.product
+    storage = product.texts("dtypes.storage")
+    for t, loc in call.program.foreign.items():
+        if t.name not in storage:
+            like = "int8" if t.bits <= 8 else "fp32"
+            yield (
+                f"{product.name} has no {_both_names(t)}, which {call.kernel.name} makes at {loc.file}:{loc.line}: values "
+                f"by the rules of the format; {8 * t.itemsize} bits an element in memory; casts take the time of those "
+                f"between fp16 and {like}, arithmetic is that of fp32 (assumed); it has {', '.join(storage)}"
+            )
+
+
+def _lacking_products(call: Call) -> Iterator[str]:
+    product, inputs = call.device.product, call.device.product.texts("dtypes.cube_inputs")
+    for op in call.program.of_kind("dot"):
+        a, b, acc = op.operand(0).number, op.operand(1).number, op.attrs.get("acc_format")
+        place = f"(at {op.loc.file}:{op.loc.line})"
+        if a is not b or any(t.is_foreign and t.name not in inputs for t in (a, b)):
+            yield (
+                f"the Cube of {product.name} does not multiply {_operands(a, b)} {place}: {_product_rules(call, op)}; it "
+                f"takes {', '.join(inputs)}"
+            )
+        halves = (
+            a is b is acc is float16 and "fp32" not in inputs
+        )  # platform configuration, Mmad of 910A and 310P
+        if acc is not None and not halves:
+            yield (
+                f"the Cube of {product.name} does not accumulate in {_both_names(acc)} {place}: the accumulator is rounded "
+                "to it after each step, and takes the time and the place of fp32"
+            )
+
+
+def _product_rules(call: Call, op: Op) -> str:
+    """By which rules a product that no Cube here has is computed and timed."""
+    width = max(op.operand(0).number.bits, op.operand(1).number.bits)
+    bytes_of_k = call.device.product.integer(WHAT_IF_RATE)
+    scales = "; scales apply to elements without rounding" if op.attrs.get("scaled") else ""
+    return (
+        f"products are exact, and those of 32 bytes of k are added before the accumulator is rounded{scales}; "
+        f"{8 * bytes_of_k // width} of k a cycle, as many bytes as of formats that it has ({WHAT_IF_RATE} = {bytes_of_k}, "
+        "assumed)"
+    )
+
+
+def _operands(a: DType, b: DType) -> str:
+    return _both_names(a) if a is b else f"{_both_names(a)} with {_both_names(b)}"
+
+
+def _both_names(t: DType) -> str:
+    """As kernels name it, and as its format is named."""
+    return t.name if t.name == t.format.name else f"{t.name} ({t.format})"
+
+
+def _lacking_roundings(call: Call) -> Iterator[str]:
+    product = call.device.product
+    for op in call.program.of_kind("cast"):
+        mode, source, target = op.attrs.get("rounding"), op.operand(0).dtype, op.results[0].dtype
+        if (
+            not mode
+            or not source.is_floating()
+            or not target.is_floating()
+            or op.results[0].number.is_foreign
+        ):
+            continue
+        if mode not in cast_modes(product, source.name, target.name):
+            yield (
+                f"{product.name} does not cast {source} to {target} with {mode} (at {op.loc.file}:{op.loc.line}): values by "
+                "the rule, time as with the modes that it has"
             )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import launch_keywords
 from . import progress as at_work
-from .call import Call, check, describe_argument
+from .call import Call, check, describe_argument, what_ifs
 from .checks.asked import checks_of
 from .checks.watching import watchers_of
 from .composite_arguments import is_composite, plan_of
@@ -298,7 +298,7 @@ def prepare(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: di
         call = replace(call, grid_asks=tuple(meta.names), again=_again(device, kernel, grid, given))
     call = replace(call, warnings=(*call.warnings, *call.program.warnings))
     check(call)
-    return call
+    return replace(call, warnings=(*call.warnings, *what_ifs(call)))
 
 
 def _again(
@@ -342,12 +342,10 @@ def _sort_arguments(
 
 
 def _check_dtype(kernel: KernelFunction, name: str, dtype: DType, storage: set[str], device: Device) -> None:
-    if dtype.name not in storage and not dtype.is_bool():
+    if dtype.name not in storage and not dtype.is_bool() and not dtype.is_foreign:
         raise UsageError(
             f"{kernel.name}: {name!r} is {dtype}, which {device.product.name} does not have; "
             f"it stores {', '.join(sorted(storage))}"
-            + "; pass float16, or x.view(torch.uint8) where bytes are only moved"
-            * dtype.is_fp8()
         )
 
 

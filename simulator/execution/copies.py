@@ -15,6 +15,7 @@ from ..interpreter.regions import AccessRegion
 from ..interpreter.tensors import Tensor
 from ..precision.dtypes import DType
 from ..units.blocks import new_tile
+from ..units.vector import decode, encode
 from ._copy import read_boxes, write_boxes
 
 # Numbers of `pick_row` in _copy.pyx by element type.
@@ -36,6 +37,9 @@ _ADD = {
 def read(tensor: Tensor, region: AccessRegion, fill: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Tile (P, *shape) in the host dtype; `fill` (a number or an array) where the mask is false."""
     dtype = tensor.dtype
+    if dtype.is_coded:
+        codes = read(tensor.of_codes(), region, codes_of(fill, dtype), shape)
+        return decode(codes.view(dtype.storage), dtype)
     out = new_tile((region.programs, *shape), dtype.host_dtype)
     if not region.full:
         out[...] = 0 if fill is None else fill
@@ -58,6 +62,8 @@ def read(tensor: Tensor, region: AccessRegion, fill: Any, shape: tuple[int, ...]
 def write(tensor: Tensor, region: AccessRegion, tile: np.ndarray, adding: bool = False) -> None:
     """Write (or add) the boxes of a tile (P or 1, *shape) to memory in program order."""
     dtype = tensor.dtype
+    if dtype.is_coded:
+        tensor, dtype, tile = tensor.of_codes(), dtype.codes, codes_of(tile, dtype)
     tile = np.ascontiguousarray(tile, dtype.host_dtype)
     if not tile.size or not tensor.elements:
         return
@@ -75,6 +81,12 @@ def write(tensor: Tensor, region: AccessRegion, tile: np.ndarray, adding: bool =
         dtype.itemsize,
         dtype.host_dtype.itemsize,
     )
+
+
+def codes_of(x: Any, dtype: DType) -> np.ndarray:
+    """Elements, or one, of a format as the codes that memory holds; None as that of 0."""
+    values = np.asarray(0 if x is None else x, dtype.host_dtype)
+    return encode(values, dtype).view(dtype.codes.storage)
 
 
 def _bytes(window: np.ndarray | None) -> np.ndarray:

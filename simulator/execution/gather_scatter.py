@@ -8,7 +8,9 @@ import numpy as np
 
 from ..interpreter.regions import ElementAddresses
 from ..interpreter.tensors import Tensor
+from ..units.vector import decode
 from . import _discrete  # type: ignore[attr-defined]
+from .copies import codes_of
 
 # Numbers of the operations of `combined` in _discrete.pyx.
 ATOMICS = {"add": 0, "max": 1, "min": 2, "and": 3, "or": 4, "xor": 5, "xchg": 6, "cas": 7}
@@ -40,6 +42,9 @@ def _in_host_dtype(tensor: Tensor, x: np.ndarray, shape: tuple[int, ...]) -> np.
 
 def gather(tensor: Tensor, where: ElementAddresses, fill: Any) -> np.ndarray:
     """Tile of `where.shape` in the host dtype; `fill` (0 if None) where nothing is chosen. Addresses lie inside."""
+    dtype = tensor.dtype
+    if dtype.is_coded:
+        return decode(gather(tensor.of_codes(), where, codes_of(fill, dtype)).view(dtype.storage), dtype)
     out = np.empty(where.shape, tensor.dtype.host_dtype)
     if len(where.chosen):
         out[...] = 0 if fill is None else fill
@@ -57,6 +62,8 @@ def scatter(tensor: Tensor, where: ElementAddresses, tile: np.ndarray) -> None:
     """Write a tile of `where.shape` in order: of equal addresses the last one stays."""
     if not len(where.at) or not tensor.elements:
         return
+    if tensor.dtype.is_coded:
+        tensor, tile = tensor.of_codes(), codes_of(tile, tensor.dtype)
     flat = _in_host_dtype(tensor, tile, where.shape)
     if _half(tensor):
         _discrete.scatter_half(_memory(tensor), where.at, where.chosen, flat, tensor.dtype.name == "bf16")

@@ -42,10 +42,7 @@ class Shape:
 
 def shape(dims: int | tuple[int, ...], dtype: str | DType) -> Shape:
     """A tensor without data, contiguous, of those dimensions and element type (e.g. "float16", "bfloat16")."""
-    t = dtype if isinstance(dtype, DType) else ty.from_name(str(dtype))
-    if t is None:
-        known = ", ".join(x.name for x in ty.ALL)
-        raise UsageError(f"unknown element type {dtype!r}; known are {known}")
+    t = dtype if isinstance(dtype, DType) else ty.element_type(dtype)
     dims = (dims,) if isinstance(dims, int) else tuple(int(d) for d in dims)
     if any(d < 0 for d in dims):
         raise UsageError(f"a shape has no negative dimension, got {dims}")
@@ -107,6 +104,10 @@ class Tensor:
         if found is None:
             found = self._views[dtype.name] = self._view(dtype)
         return found
+
+    def of_codes(self) -> Tensor:
+        """The codes of a format that memory holds."""
+        return self.viewed(self.dtype.codes)
 
     def _view(self, dtype: DType) -> Tensor:
         old, new = self.dtype.itemsize, dtype.itemsize
@@ -174,8 +175,6 @@ def as_array(name: str, x: Any) -> np.ndarray | None:
 def _reinterpreted(name: str, base: np.ndarray | None, dtype: DType) -> np.ndarray | None:
     if base is None:
         return None
-    if dtype not in ty.ALL:
-        raise UsageError(f"{name} is to be read as {dtype}, which no product here has; known are {_known()}")
     if dtype.storage.itemsize != base.itemsize:
         raise UsageError(
             f"{name}: elements of {base.itemsize} bytes ({base.dtype}) cannot be read as {dtype}, which has {dtype.itemsize}"
@@ -254,7 +253,8 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
     high = sum(max(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
     at = (slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))
     first = a[(*at, ...)]  # the ellipsis makes it a view of an array without axes, too
-    bits = first.view(np.uint8) if dtype.is_fp8() else first  # numpy strides no type that it does not know
+    # numpy strides no type that it does not know
+    bits = first.view(dtype.codes.storage) if dtype.is_coded else first
     window = np.lib.stride_tricks.as_strided(
         bits, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
     ).view(a.dtype)

@@ -208,6 +208,16 @@ class Program:
             out.setdefault(name, loc)
         return out
 
+    @functools.cached_property
+    def foreign(self) -> dict[DType, Loc]:
+        """The types of its values that are formats beside the vendor's types, each with the first place that makes one."""
+        out: dict[DType, Loc] = {}
+        for op in self.walk():
+            for r in op.results:
+                if isinstance(r.dtype, DType) and r.dtype.is_foreign:
+                    out.setdefault(r.dtype, op.loc)
+        return out
+
     def once(self, find: Callable[[Program], Found]) -> Found:
         """What a check finds in the program, found when it is first asked for."""
         if find not in self.for_checks:

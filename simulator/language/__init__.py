@@ -47,6 +47,7 @@ from .mathematics import *
 from .memory import *
 from .random import *
 from .reduction import *
+from .scaled import *
 from .shapes import *
 
 # Triton's bound on the elements of a tile; here a tile is as large as its buffer.

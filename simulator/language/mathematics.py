@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import in_triton
-from ..ir.building.promotion import KernelError, Operand, describe, is_number
+from ..ir.building.promotion import KernelError, Operand, computes_in_single, describe, is_number
 from ..ir.building.registry import INSTEAD_OF, Builder, Builtin, builtin, named
 from ..ir.operations import binary, by_element, define
 from ..ir.program import Value
@@ -41,7 +41,7 @@ def floating(b: Builder, name: str, x: Operand) -> Value:
 
 def in_single(b: Builder, v: Value, compute: Callable[[Value], Operand]) -> Value:
     """`compute` of `v`; of halves in FP32 and rounded once, as the compiler widens a function of several steps."""
-    if v.dtype not in (ty.float16, ty.bfloat16):
+    if v.dtype not in (ty.float16, ty.bfloat16) and not computes_in_single(v.dtype):
         return b.to_value(compute(v))
     return b.cast(compute(b.cast(v, ty.float32)), v.dtype)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building import combining, rearrange
-from ..ir.building.promotion import KernelError, Operand, axis_of, describe
+from ..ir.building.promotion import KernelError, Operand, axis_of, computes_in_single, describe
 from ..ir.building.registry import Builder, Builtin, builtin, named
 from ..ir.operations import Operation, Scratch, by_element, define
 from ..ir.program import Value
@@ -54,7 +54,7 @@ def _or_nan(b: Builder, x: Value, out: Value, axis: int | None, keep_dims: bool)
 
 def _single_for_bf16(b: Builder, x: Operand) -> Value:
     v = rearrange.tile(b, "a reduction with indices", x)
-    return b.cast(v, ty.float32) if v.dtype == ty.bfloat16 else v
+    return b.cast(v, ty.float32) if v.dtype == ty.bfloat16 or computes_in_single(v.dtype) else v
 
 
 def _extremum(name: str, says: str) -> Builtin:
@@ -211,7 +211,7 @@ def _scanned(b: Builder, name: str, x: Operand, axis: int, reverse: bool, dtype:
     t = v.dtype
     if dtype is not None:
         v = b.cast(v, element_type(dtype))
-    elif t == ty.bfloat16:
+    elif t == ty.bfloat16 or computes_in_single(t):
         v = b.cast(v, ty.float32)
     elif name == "sum" and isinstance(t, ty.DType) and t.is_int() and t.bits < 32:
         v = b.cast(v, ty.int32 if t.kind == "int" else ty.uint32)

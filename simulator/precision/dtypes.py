@@ -1,31 +1,37 @@
 """Element types of tiles, and Triton's promotion rules.
 
 A `DType` names what is *stored*; `DType.host_dtype` says in which numpy dtype the simulator holds its values while a kernel
-runs: FP16 and BF16 values are held in float32 arrays, always on the grid of their own format.
+runs: floats up to FP32 are held in float32 arrays, always on the grid of their own format.
+
+Every number format is an element type, too: `of_format("hif8")`. Those beside the vendor's own (`ALL`) are foreign: memory
+holds their codes, and units that do not have them compute as they do with BF16, in FP32, rounded once.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
-from .formats import get_format
+from ..errors import UsageError
+from .formats import Format, get_format
 
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """One element type. `bits` is the width in memory; `kind` is one of float, int, uint, bool.
+    """One element type. `bits` is the width in a buffer; `kind` is one of float, int, uint, bool.
 
-    There is one object of each, those of this module: types are compared as objects.
+    There is one object of each, those of this module: types are compared as objects. given: the format of one that is none
+    of this module's names.
     """
 
     name: str
     kind: str
     bits: int
+    given: Format | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -34,8 +40,18 @@ class DType:
         """As source that imports Triton names it."""
         return f"triton.language.{self.long_name}"
 
-    def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
-        return _made, (self.name,)
+    def __reduce__(self) -> tuple[Callable[..., DType], tuple[str | Format]]:
+        return (named, (self.name,)) if self.given is None else (of_format, (self.given,))
+
+    @functools.cached_property
+    def format(self) -> Format:
+        """The format of its values."""
+        return self.given or get_format(self.name)
+
+    @functools.cached_property
+    def is_foreign(self) -> bool:
+        """Whether it is none of the vendor's element types, but a format that memory holds as codes."""
+        return self not in ALL
 
     @property
     def long_name(self) -> str:
@@ -49,18 +65,28 @@ class DType:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element in memory (a bool takes one byte)."""
+        """Bytes of one element in memory (a bool, and what has less than eight bits, takes one)."""
         return max(1, self.bits // 8)
 
-    @property
+    @functools.cached_property
     def storage(self) -> np.dtype:
         """numpy dtype of the element in global memory."""
-        return _STORAGE[self.name]
+        return self.format.dtype
 
-    @property
+    @functools.cached_property
     def host_dtype(self) -> np.dtype:
         """numpy dtype in which a running kernel holds values of this type."""
-        return np.dtype(np.float32) if self.name in ("fp16", "bf16") else _STORAGE[self.name]
+        return _HOST.get(self.name) or np.dtype(np.float32 if self.is_floating() else np.int8)
+
+    @functools.cached_property
+    def is_coded(self) -> bool:
+        """Whether memory holds codes that a running kernel does not: they are decoded and encoded on the way."""
+        return self.is_foreign and self.storage != self.host_dtype
+
+    @property
+    def codes(self) -> DType:
+        """The unsigned integers that the codes of a format are."""
+        return integer(8 * self.itemsize, signed=False)
 
     @property
     def primitive_bitwidth(self) -> int:
@@ -102,28 +128,21 @@ class DType:
     @property
     def fp_mantissa_width(self) -> int:
         """Stored mantissa bits of a floating type."""
-        return _MANTISSA.get(self.name) or get_format(self.name).mantissa
+        return self.format.mantissa
 
     @property
     def exponent_bias(self) -> int:
-        """What a floating type's exponent is stored with: half of its range, but for the types that say another one."""
-        exponent = self.bits - 1 - self.fp_mantissa_width
-        return _BIAS.get(self.name) or 2 ** (exponent - 1) - 1
-
-
-def _made(name: str) -> DType:
-    """The type of that name, for copies and pickles."""
-    return EVERY[name]
+        """What a floating type's exponent is stored with."""
+        return self.format.bias
 
 
 def _is_named(name: str) -> Callable[[DType], bool]:
     return lambda self: self.name == name
 
 
-_BIAS = {"fp8e4b8": 8, "fp8e4b15": 15, "fp8e5b16": 16}
-_MANTISSA = {"fp64": 52, "fp8e4nv": 3, "fp8e5": 2, "fp8e4b8": 3, "fp8e4b15": 3, "fp8e5b16": 2}
+_FP8 = ("fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16")
 _INTEGERS = ("int1", *(f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)))
-for _name in (*_INTEGERS, "fp16", "bf16", "fp32", *_MANTISSA):
+for _name in (*_INTEGERS, "fp16", "bf16", "fp32", "fp64", *_FP8):
     setattr(DType, f"is_{_name}", _is_named(_name))  # is_int64() and the like
 
 
@@ -140,7 +159,7 @@ float16 = DType("fp16", "float", 16)
 bfloat16 = DType("bf16", "float", 16)
 float32 = DType("fp32", "float", 32)
 float64 = DType("fp64", "float", 64)
-# Kernels compare with them, and tensors of torch and ml_dtypes may have them. No product here stores or computes them.
+# Triton's names of formats that no product here has.
 float8e4nv = DType("fp8e4nv", "float", 8)
 float8e4b8 = DType("fp8e4b8", "float", 8)
 float8e4b15 = DType("fp8e4b15", "float", 8)
@@ -152,14 +171,44 @@ ALL = (int1, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, 
 
 EVERY = {t.name: t for t in (*ALL, float8e4nv, float8e4b8, float8e4b15, float8e5, float8e5b16, void)}
 BY_SHORT_NAME = {t.short_name: t for t in EVERY.values()}
-_STORAGE: dict[str, np.dtype] = {t.name: get_format(t.name).dtype for t in ALL} | {
-    "fp8e4nv": np.dtype(ml_dtypes.float8_e4m3fn),
-    "fp8e4b8": np.dtype(ml_dtypes.float8_e4m3fnuz),
-    "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
-    "fp8e5b16": np.dtype(ml_dtypes.float8_e5m2fnuz),
-}
-_FROM_STORAGE = {storage: EVERY[name] for name, storage in _STORAGE.items()}
-_BY_NAME = {name: t for t in ALL for f in [get_format(t.name)] for name in (t.name, f.name, *f.aliases)}
+_HOST = {t.name: t.format.dtype for t in ALL if t.name not in ("fp16", "bf16")}
+_FROM_STORAGE = {t.storage: t for t in ALL}
+_BY_NAME = {name: t for t in ALL for f in [t.format] for name in (t.name, f.name, *f.aliases)}
+_OF_FORMAT: dict[str, DType] = {}  # by the format's name; those that were asked for, and Triton's
+
+
+def of_format(which: object) -> DType:
+    """The element type of a number format: a `Format`, or what `get_format` finds one by. Raises `UsageError`."""
+    fmt = get_format(which)
+    if not _OF_FORMAT:
+        _OF_FORMAT.update({t.format.name: t for t in EVERY.values() if t is not void})
+    found = _OF_FORMAT.get(fmt.name)
+    if found is None:
+        kind = "float" if not fmt.is_integer else "int" if fmt.signed else "uint"
+        width = next(n for n in (4, 8, 16, 32) if fmt.bits <= n)
+        found = _OF_FORMAT[fmt.name] = DType(fmt.name, kind, width, fmt)
+    if found.format != fmt:
+        raise UsageError(
+            f"there are two formats of the name {fmt.name!r}: {found.format!r} is an element type already, and "
+            f"{fmt!r} cannot be one beside it; give one of them another name"
+        )
+    return found
+
+
+def element_type(which: object) -> DType:
+    """An element type for kernels: `sim.element_type("hif8")`.
+
+    which: a name of an element type or of a number format, one line that describes a format, a `Format`, a numpy,
+    ml_dtypes or torch dtype. Raises `UsageError`.
+    """
+    if isinstance(which, DType):
+        return which
+    return EVERY.get(which) or of_format(which) if isinstance(which, str) else of_format(which)
+
+
+def named(name: str) -> DType:
+    """The element type of that name, which was made before."""
+    return EVERY.get(name) or _OF_FORMAT[name]
 
 
 def from_name(name: str) -> DType | None:
@@ -185,7 +234,15 @@ def integer(bits: int, signed: bool) -> DType:
 
 def from_numpy(dtype: np.dtype) -> DType | None:
     """The element type stored as that numpy dtype, or None."""
-    return _FROM_STORAGE.get(np.dtype(dtype))
+    dtype = np.dtype(dtype)
+    found = _FROM_STORAGE.get(dtype) or _OF_FORMAT.get(dtype.names[0] if dtype.names else "")
+    if found is not None:
+        return found if found.storage == dtype else None
+    try:
+        found = of_format(dtype)
+    except UsageError:
+        return None
+    return found if found.storage == dtype else None  # another byte order has the same name
 
 
 def of_constant(value: bool | int | float) -> DType:
@@ -233,7 +290,15 @@ def promote(a: DType, b: DType, division: bool = False) -> DType:
         return float32 if division else float16
     if bfloat16 in (a, b):
         return bfloat16 if a is b and not division else float32
-    return _promote_ints(a, b)
+    return a if a is b else _promote_foreign(a, b)
+
+
+def _promote_foreign(a: DType, b: DType) -> DType:
+    """Triton's rule for two types of FP8, and for others like them: FP16, where that holds both."""
+    if a.kind == b.kind == "float":
+        return float16 if max(a.bits, b.bits) <= 8 else float32
+    integer = a if a.kind != "float" else b
+    raise TypeError(f"{a} and {b} have no common type; cast the {integer} operand")
 
 
 def promote_with_constant(tensor: DType, value: bool | int | float, division: bool = False) -> DType:
@@ -251,7 +316,9 @@ def limits(t: DType) -> tuple[int, int]:
 
 def poison(t: DType) -> float | int:
     """What stands for an element that nobody gave a value: NaN, or the smallest integer."""
-    return limits(t)[0] if t.is_int() else np.nan
+    if t.is_int():
+        return limits(t)[0]
+    return np.nan if t.format.nan != "none" else t.format.min
 
 
 def wrapped(value: int, t: DType) -> int:

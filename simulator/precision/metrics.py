@@ -190,9 +190,17 @@ def _flat(role: str, array: NDArray[Any]) -> NDArray[Any]:
 
 def _comparable(fmt: str | Format) -> Format:
     found = get_format(fmt)
-    if found.name not in COMPARABLE:
-        raise UsageError(f"compare: no error metrics for {found}: known are {', '.join(COMPARABLE)}")
+    if not is_comparable(found):
+        known = ", ".join(COMPARABLE)
+        raise UsageError(
+            f"compare: no error metrics for {found}: known are {known} and other floats up to 32 bits"
+        )
     return found
+
+
+def is_comparable(fmt: Format) -> bool:
+    """Whether errors can be counted in its ulp; in a tapered format that is the finest one of each exponent."""
+    return fmt.is_float and fmt.bits <= 32
 
 
 def _limits(fmt: Format, compute: Format) -> dict[str, float]:
@@ -200,7 +208,7 @@ def _limits(fmt: Format, compute: Format) -> dict[str, float]:
     return {
         "mantissa": fmt.mantissa,
         "min_normal": fmt.min_normal,
-        "overflow_from": (2 - fmt.unit_roundoff) * 2.0 ** (1 - fmt.min_exponent),
+        "overflow_from": float(fmt.max) + 0.5 * float(fmt.ulp(fmt.max)),
         "small_below": small_below,
         "small_error": small_error,
     }

@@ -15,6 +15,8 @@ from .checks import check, suggestion
 from .figure import Figure, Value
 from .reading import read_record
 
+WHAT_IF_RATE = "cube.what_if_k_bytes_per_cycle"  # of operands in formats that a Cube lacks
+
 
 def _size(key: str, doc: str) -> cached_property[int]:
     """A property with the whole number of a key."""

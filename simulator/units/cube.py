@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..errors import UsageError
 from ..precision import _rounding
-from ..precision.formats import get_format
+from ..precision.formats import FP16, FP32, Format, get_format
 from ..precision.rounding import round_to
 from ..precision.rounding_rules import rounding_of
 from ._cube import PATHS, multiply, scratch_doubles
@@ -56,16 +56,17 @@ def mmad(
     """`a @ b + acc` as the Cube computes it: float32 of shape (..., M, N), int32 for INT8 operands.
 
     a: (..., M, K), b: (..., K, N); leading axes, such as the programs of a launch, broadcast. Held arrays: float32 on the
-    grid of `operand` (others are rounded to it once, nearest even), or int8. acc: old accumulator, (..., M, N), float32
-    or int32. bias: initial value instead of one, broadcast to (..., M, N), usually (N,). `switches` are fields of
+    grid of `operand` (others are rounded to it once, nearest even), or int8 for integers. acc: old accumulator, (..., M, N),
+    float32 or int32. bias: initial value instead of one, broadcast to (..., M, N), usually (N,). `switches` are fields of
     `CubeRules`, changing `rules`. on_grid: the caller knows that operands are on the grid, they are not rounded again.
     Values of an FP16 accumulator come back as float32 on the FP16 grid.
     """
     chosen = (rules or _DEFAULT).with_switches(switches)
     shape = _result_shape(np.asarray(a), np.asarray(b))
-    if chosen.operand == "int8":
+    if chosen.formats[0].is_integer:
         return _integer_product(a, b, _start(acc, bias, shape, np.int32))
-    x, y = (_operand(values, chosen, on_grid) for values in (a, b))
+    second = chosen if chosen.other is None else chosen.with_switches({"operand": chosen.other})
+    x, y = _operand(a, chosen, on_grid), _operand(b, second, on_grid)
     if chosen.accumulate == "blas" and acc is None and bias is None:
         return _blas_product(x, y, None, chosen)  # an array of zeros would cost a tenth of the product
     if chosen.accumulate == "blas" and bias is None and _settles_on_the_way(chosen):
@@ -124,9 +125,9 @@ def exact_product(
     return c
 
 
-def _each_step(rules: CubeRules, accumulator: str | None = None) -> Any:
+def _each_step(rules: CubeRules, accumulator: Format | None = None) -> Any:
     """How a sum is brought to the accumulator's format, or to another."""
-    return rounding_of(get_format(accumulator or rules.accumulates_in), rules.block_round, rules.overflow)
+    return rounding_of(accumulator or rules.accumulates_in, rules.block_round, rules.overflow)
 
 
 def _last_step_first(
@@ -151,7 +152,7 @@ def _in_steps(
     if start is not c:
         c[...] = 0 if start is None else start
     kb = min(rules.products_per_step, left.shape[-1])
-    scratch, extra, pairs = np.empty(kb), rules.extra_bits, _each_step(rules, "fp32")
+    scratch, extra, pairs = np.empty(kb), rules.extra_bits, _each_step(rules, FP32)
     multiply_in_steps(left, right, stack, scratch, kb, extra, _each_step(rules), pairs, rules.flushes_results)
     return c
 
@@ -177,7 +178,7 @@ def _on_all_processors(
 def _settles_on_the_way(rules: CubeRules) -> bool:
     """Whether the loops bring old accumulators to what the unit holds as they read them."""
     rule = rules.accumulates_in, rules.overflow, rules.block_round, rules.block_sum
-    return rule == ("fp32", "inf_nan", "RINT", "exact")
+    return rule == (FP32, "inf_nan", "RINT", "exact")
 
 
 def _accumulators(acc: Array | None, shape: tuple[int, ...]) -> Float32:
@@ -208,20 +209,20 @@ def _operand(values: Array, rules: CubeRules, on_grid: bool) -> Float32:
         raise UsageError(
             f"mmad: {rules.operand} operands are floats, not {array.dtype}; cast them, or use operand='int8'"
         )
-    subnormals = rules.operand_subnormals
-    on_grid = on_grid or rules.operand == "fp32"  # every float32 is
+    subnormals, fmt = rules.operand_subnormals, get_format(rules.operand)
+    on_grid = on_grid or fmt is FP32  # every float32 is
     if on_grid and rules.overflow == "inf_nan" and array.dtype == np.float32:
         if rules.accumulate != "blas" or subnormals != "keep":
             array = np.ascontiguousarray(array)  # numpy's product takes transposed operands as they are
-        if subnormals == "keep" or (rules.operand != "fp16" and not has_subnormals(array.reshape(-1))):
+        if subnormals == "keep" or (fmt is not FP16 and not has_subnormals(array.reshape(-1))):
             return array
     how = (rules.operand_grid, rules.operand_round, rules.overflow)
-    if array.dtype != np.float32 or subnormals == "keep" or rules.operand == "fp16":
+    if array.dtype != np.float32 or subnormals == "keep" or fmt is FP16:
         return round_to(array, *how, subnormals)
     copy = _flushed(
         np.array(array, order="C")
     )  # the range is that of FP32: flushing apart is the same, and quicker
-    plain = rules.operand == "fp32" and rules.overflow == "inf_nan"
+    plain = fmt is FP32 and rules.overflow == "inf_nan"
     return copy if plain else round_to(copy, *how, out=copy)
 
 
@@ -261,7 +262,7 @@ def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 def _settle(values: Float32, rules: CubeRules) -> Float32:
     """Float32 values as the accumulator would hold them, in place."""
-    if rules.accumulates_in != "fp32" or rules.overflow == "saturate":
+    if rules.accumulates_in is not FP32 or rules.overflow == "saturate":
         round_to(values, rules.accumulates_in, rules.block_round, rules.overflow, out=values)
     return _flushed(values) if rules.flushes_results else values
 

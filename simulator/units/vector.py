@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
-from ..precision import _rounding
-from ..precision.dtypes import DType
+from ..precision import _rounding, rounding
+from ..precision.dtypes import DType, limits
 from ..precision.dtypes import float32 as FP32
 from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
@@ -291,17 +291,20 @@ def cast(
     source: DType,
     target: DType,
     numerics: Numerics | None = None,
-    rounding: str = "RINT",
+    mode: str = "",
     overflow: str = "",
+    random: np.ndarray | None = None,
 ) -> np.ndarray:
     """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero up to the limits.
 
-    rounding: TRUNC for floats cut off toward zero. overflow: how integers that do not fit end, "saturate" or "wrap";
-    without it floats saturate and integers wrap.
+    mode: how floats are rounded to narrower ones, "" for the usual way. overflow: how what does not fit ends, for integers
+    "saturate" or "wrap" (without it floats saturate and integers wrap), for floats "saturate" or "inf_nan" (without it the
+    format and the unit decide). random: of STOCHASTIC, 32 bits for each element.
     """
     rules = numerics or _IEEE
-    if rounding != "RINT" and target.is_floating() and source.is_floating() and target.bits < source.bits:
-        return _toward(x, target, rules, rounding)
+    narrowed = source.is_floating() and target.bits < source.bits
+    if target.is_floating() and (target.is_foreign or (mode and narrowed)):
+        return _toward(x, target, rules, mode, overflow, random)
     if overflow and target.is_int() and not target.is_bool():
         return _limited(x, source, target, overflow)
     if target.is_bool():
@@ -324,11 +327,16 @@ def _results(dtype: DType, rules: Numerics) -> str:
     return "flush" if rules.flushes(dtype) else "keep"
 
 
-def _toward(x: np.ndarray, target: DType, rules: Numerics, rounding: str) -> np.ndarray:
-    """A cast that names its rounding."""
-    out = np.asarray(round_to(x, target.name, rounding, rules.overflow, _results(target, rules)))
-    if rules.directed_overflow == "infinity" and rules.overflow == "inf_nan":
-        largest = float(get_format(target.name).max)
+def _toward(
+    x: np.ndarray, target: DType, rules: Numerics, mode: str, overflow: str, random: np.ndarray | None
+) -> np.ndarray:
+    """A cast that names its rounding, or one to a format that the unit does not have."""
+    ends = overflow or (None if target.is_foreign and rules.overflow == "inf_nan" else rules.overflow)
+    if random is not None:
+        x, random = np.broadcast_arrays(x, random.view(np.uint32))
+    out = np.asarray(round_to(x, target.format, mode or None, ends, _results(target, rules), random=random))
+    if rules.directed_overflow == "infinity" and ends == "inf_nan" and not (overflow or target.is_foreign):
+        largest = float(target.format.max)
         limit = 2.0 ** np.ceil(np.log2(largest))
         out = np.where(np.abs(x) >= limit, np.copysign(np.float32(np.inf), x), out)
     return out
@@ -337,22 +345,27 @@ def _toward(x: np.ndarray, target: DType, rules: Numerics, rounding: str) -> np.
 def _limited(x: np.ndarray, source: DType, target: DType, overflow: str) -> np.ndarray:
     """As integers of `target`, under that rule for those that do not fit."""
     if source.is_floating():
-        return to_integer(x, target.name, overflow=overflow)
-    if overflow == "wrap":
-        return x.astype(target.host_dtype)
-    ends = np.iinfo(target.host_dtype)
-    below, above = (x < ends.min, x > ends.max)  # Python numbers: compared exactly
+        return to_integer(x, target.format, overflow=overflow).astype(target.host_dtype)
     out = x.astype(target.host_dtype)
+    if overflow == "wrap":
+        return _low_bits(out, target) if target.is_foreign else out
+    low, high = limits(target)
+    below, above = (x < low, x > high)  # Python numbers: compared exactly
     return np.asarray(
-        np.where(
-            above, target.host_dtype.type(ends.max), np.where(below, target.host_dtype.type(ends.min), out)
-        )
+        np.where(above, target.host_dtype.type(high), np.where(below, target.host_dtype.type(low), out))
     )
+
+
+def _low_bits(x: np.ndarray, target: DType) -> np.ndarray:
+    """Integers of less than a byte, which are held in eight bits."""
+    low, sign = x & ((1 << target.bits) - 1), 1 << (target.bits - 1)
+    return np.asarray((low ^ sign) - sign if target.is_int_signed() else low)
 
 
 def _exact(source: DType, target: DType) -> bool:
     """Whether every value of a floating type is one of the other."""
-    return source.is_floating() and (source == target or source.bits < target.bits)
+    wider = source.bits < target.bits and (not source.is_foreign or target.bits >= 32)
+    return source.is_floating() and (source == target or wider)
 
 
 def in_fp32(compute: Callable[..., np.ndarray], dtype: DType, numerics: Numerics) -> np.ndarray:
@@ -402,6 +415,8 @@ def _fold(
 
 def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
     """Elements as they lie in memory, in the host dtype."""
+    if dtype.is_coded and dtype.is_floating():
+        return rounding.decode(stored, dtype.format)
     if dtype.name not in _HALVES:
         return stored.astype(dtype.host_dtype, copy=False)
     bits = np.require(stored, None, ["C", "A"]).view(np.uint16)  # which leaves a scalar its shape ()
@@ -412,6 +427,8 @@ def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
 
 def encode(x: np.ndarray, dtype: DType) -> np.ndarray:
     """Elements in the host dtype as they lie in memory."""
+    if dtype.is_coded and dtype.is_floating():
+        return rounding.encode(x, dtype.format)
     if dtype.name not in _HALVES:
         return x.astype(dtype.storage, copy=False)
     flat = np.ascontiguousarray(x, np.float32)

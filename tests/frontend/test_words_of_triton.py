@@ -52,7 +52,11 @@ WORDS = {
         "tl.store(p + tl.arange(0, 1), tl.zeros((8,), tl.float32))",
         "Cannot broadcast, the expanded size of the tensor (1) must match the existing size (8)",
     ),
-    "fp8": ("x = tl.zeros((8,), tl.float8e5)", "type fp8e5 not supported in this architecture"),
+    "fp8 with integers": (
+        "x = tl.zeros((8,), tl.float8e5) + tl.arange(0, 8)",
+        "unexpected type fp8e5 and int32",
+    ),
+    "void": ("x = tl.zeros((8,), tl.void)", "unexpected type void"),
     "if of two types": ("x = f\nif n > 1:\n    x = tl.arange(0, 8)", "Mismatched type for x"),
 }
 

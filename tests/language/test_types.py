@@ -244,8 +244,18 @@ def refused(out, x, WHAT: tl.constexpr):
         v.to(tl.float16, fp_downcast_rounding="up")
     elif WHAT == "overflow":
         v.to(tl.int8, overflow_mode="wrap")
-    elif WHAT == "fp8":
-        v.to(tl.float8e5)
+    elif WHAT == "void":
+        v.to(tl.void)
+    elif WHAT == "bits":
+        v.to(tl.float8e5, fp_downcast_rounding="stochastic")
+    elif WHAT == "no bits":
+        v.to(tl.float8e5, random=tl.randint(0, tl.arange(0, 8)))
+    elif WHAT == "shape of bits":
+        v.to(tl.float8e5, fp_downcast_rounding="stochastic", random=tl.randint(0, tl.arange(0, 4)))
+    elif WHAT == "infinity":
+        v.to(tl.int8, overflow_mode="inf_nan")
+    elif WHAT == "low bits":
+        v.to(tl.float8e5, overflow_mode="trunc")
     elif WHAT == "assembly":
         tl.inline_asm_elementwise("mov", "=r", [v], tl.int32, True, 1)
     elif WHAT == "scaled":
@@ -270,11 +280,16 @@ def refused(out, x, WHAT: tl.constexpr):
     ("what", "text"),
     [
         ("width", "a bitcast keeps the width"),
-        ("rounding", "must be one of 'rtne', 'rtz', got 'up'"),
-        ("overflow", "must be one of 'trunc', 'saturate', got 'wrap'"),
-        ("fp8", "tiles of fp8e5 are not supported"),
+        ("rounding", "must be one of 'rtne', 'rtz', 'rint', .* 'stochastic', got 'up'"),
+        ("overflow", "must be one of 'trunc', 'saturate', 'inf_nan', got 'wrap'"),
+        ("void", "there are no tiles of void"),
+        ("bits", r"needs `random`, an int32 or uint32 tile of shape \[8\] .*, got NoneType None"),
+        ("no bits", "`random` is for fp_downcast_rounding=.stochastic., not for the usual rounding"),
+        ("shape of bits", r"tile of shape \[8\] .*, got a uint32 tile of shape \[4\]"),
+        ("infinity", "overflow_mode .inf_nan. is for floating point, not for int8"),
+        ("low bits", "overflow_mode .trunc. is for integers, not for fp8e5"),
         ("assembly", "assembly of one GPU"),
-        ("scaled", "multiply the operand by its scales"),
+        ("scaled", "lhs must be a tile of e4m3, or of its codes in uint8, with two axes, got a fp32 tile"),
         ("power", "libdevice.pow"),
         ("assume", "false at compile time"),
         ("assert", "fails always: never"),

@@ -64,9 +64,8 @@ def test_gradients_parameters_and_numbers_without_axes() -> None:
         (lambda: torch.zeros(3, dtype=torch.complex64), "arrays of complex64 cannot be"),
         (lambda: torch.zeros(3, dtype=torch.float64), "'x' is fp64, which"),
         (lambda: torch.zeros(3).to_sparse(), "cannot be read"),
-        (lambda: torch.zeros(3, dtype=torch.float8_e4m3fn), "'x' is fp8e4nv, which"),
     ],
-    ids=["meta", "complex", "double", "sparse", "fp8"],
+    ids=["meta", "complex", "double", "sparse"],
 )
 def test_tensors_that_cannot_be_used(make: Any, says: str) -> None:
     with pytest.raises(sim.UsageError, match=says):

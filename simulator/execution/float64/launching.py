@@ -13,7 +13,7 @@ from ...errors import UsageError
 from ...interpreter.program_order.order import directions
 from ...interpreter.tensors import Tensor, as_array, memory_kept
 from ...messages import Message, note
-from ...precision.metrics import COMPARABLE, ErrorReport, compare
+from ...precision.metrics import ErrorReport, compare, is_comparable
 from ...units.vector import decode
 from .evaluation import Float64Evaluation
 from .memory import Float64Memory, Twins
@@ -124,10 +124,10 @@ def _errors(
     errors, right = {}, {}
     for name, t in outputs_of(call).items():
         twin = twins.of(t)
-        if twin is not None and t.dtype.name in COMPARABLE:
+        if twin is not None and is_comparable(t.dtype.format):
             right[name] = _twin_elements(t, twin)
             if measure:
-                errors[name] = compare(_elements(t), right[name], t.dtype.name, where=True)
+                errors[name] = compare(_elements(t), right[name], t.dtype.format, where=True)
         elif measure and not call.program.floats and not t.dtype.is_floating():
             whole = _elements(t).astype(np.float64)
             errors[name] = compare(whole, whole, "fp32")
@@ -202,6 +202,6 @@ def compared(outputs: Mapping[str, Tensor], right: Mapping[str, Any], kernel: st
             raise UsageError(
                 f"{kernel}: the reference of {name} is an array of truth values, {name} holds {t.dtype.name}"
             )
-        fmt = t.dtype.name if t.dtype.name in COMPARABLE else "fp32"
+        fmt = t.dtype.format if is_comparable(t.dtype.format) else "fp32"
         errors[name] = compare(_elements(t), array, fmt, where=True)
     return errors

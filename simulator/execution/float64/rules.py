@@ -74,7 +74,7 @@ def _broadcast(op: Op, x: np.ndarray) -> np.ndarray:
     return np.broadcast_to(x, (len(x), *_shape(op)))
 
 
-def _cast(op: Op, x: np.ndarray) -> np.ndarray:
+def _cast(op: Op, x: np.ndarray, *random: np.ndarray) -> np.ndarray:
     return np.asarray(x, np.float64)
 
 
@@ -95,6 +95,13 @@ def _subview(op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
     return slices.extract(x, slices.places(offsets, op.attrs["sizes"], op.attrs["strides"]))
 
 
+def _unpack(op: Op, packed: np.ndarray) -> np.ndarray:
+    """The values that the codes stand for."""
+    value = OPERATIONS["unpack"].value
+    assert value is not None
+    return np.asarray(value(None, op, packed), np.float64)
+
+
 def _fixpipe_scaled(op: Op, acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """With all bits of the scales."""
     return np.asarray(acc * scale.reshape(len(scale), 1, -1))
@@ -109,6 +116,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "select": _select,
     "dot": _dot,
     "subview": _subview,
+    "unpack": _unpack,
     "fixpipe_scaled": _fixpipe_scaled,
 }
 __all__ = ["EXACT", "NotFollowedError", "evaluate"]

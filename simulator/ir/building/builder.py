@@ -27,10 +27,12 @@ from .promotion import (
     Operand,
     axis_of,
     broadcast_shape,
+    can_multiply,
     check_broadcast,
     check_constant,
     check_shape,
     check_signs,
+    computes_in_single,
     describe,
     element_of,
     float_constant,
@@ -40,6 +42,7 @@ from .promotion import (
     is_number,
     is_pointer,
     pointee,
+    promoted,
     shifted_as,
     target,
     types_of,
@@ -285,12 +288,18 @@ class Builder:
             x = self.cast(x, ty.int64)
         return self.emit_one("cast", (x,), dtype, x.shape)
 
-    def cast_with(self, x: Operand, dtype: DType, rounding: str, overflow: str) -> Value:
-        """A cast with a rounding mode (TRUNC or none) or a rule for integers that do not fit (saturate, wrap)."""
+    def cast_with(
+        self, x: Operand, dtype: DType, rounding: str, overflow: str, random: Value | None = None
+    ) -> Value:
+        """A cast with a rounding mode, "" for the usual one, or a rule for values that do not fit.
+
+        overflow: saturate, wrap (integers), inf_nan (floats). random: of STOCHASTIC, a tile of 32 bits for each element.
+        """
         v = self.to_value(x)
         if v.is_pointer:
             raise KernelError(f"cannot cast {v.dtype} to {dtype}")
-        return self.emit_one("cast", (v,), dtype, v.shape, rounding=rounding or "RINT", overflow=overflow)
+        args = (v,) if random is None else (v, random)
+        return self.emit_one("cast", args, dtype, v.shape, rounding=rounding, overflow=overflow)
 
     def bitcast(self, x: Operand, dtype: DType) -> Value:
         """The same bits read as another type of the same width."""
@@ -310,6 +319,8 @@ class Builder:
         if is_pointer(a) or is_pointer(b):
             return self._pointer_arithmetic(name, a, b)
         dtype = self._common_type(a, b, name)
+        if computes_in_single(dtype) and name not in (*BITWISE, "floordiv"):
+            return self.cast(self.binary(name, *(self.single(x, dtype) for x in (a, b))), dtype)
         keeps_sign = shifted_as(a, dtype) if name == "shr" else None
         if dtype.kind == "float" and (name in BITWISE or name == "floordiv"):
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
@@ -355,6 +366,8 @@ class Builder:
         if is_pointer(a) or is_pointer(b):
             a, b = (self.cast(x, ty.int64) if isinstance(x, Value) else x for x in (a, b))
         dtype = self._common_type(a, b, name)
+        if computes_in_single(dtype):
+            return self.compare(name, *(self.single(x, dtype) for x in (a, b)))
         a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self.emit_one("compare", (a, b), ty.int1, a.shape, name=name)
 
@@ -369,6 +382,8 @@ class Builder:
             raise KernelError(
                 f"the sign of a boolean has no meaning; cast with .to(tl.int32), or use `not`{words}"
             )
+        if computes_in_single(v.dtype):
+            return self.cast(self.unary(name, self.cast(v, ty.float32), dtype), dtype or v.dtype)
         return self.emit_one("unary", (v,), dtype or v.dtype, v.shape, name=name)
 
     def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
@@ -379,7 +394,9 @@ class Builder:
             raise KernelError(
                 f"fma needs a tile or scalar of the program, got {', '.join(map(describe, given))}"
             )
-        dtype = functools.reduce(ty.promote, types)
+        dtype = functools.reduce(promoted, types)
+        if computes_in_single(dtype):
+            return self.cast(self.fma(*(self.single(v, dtype) for v in given)), dtype)
         shape = functools.reduce(broadcast_shape, (v.shape for v in given if isinstance(v, Value)))
         return self.emit_one(
             "fma", [self._stretch(self._operand(v, dtype), shape) for v in given], dtype, shape
@@ -440,7 +457,7 @@ class Builder:
             raise KernelError(f"'{name}' of pointers has no meaning, got {types_of(a, b)}")
         division = name in ("div", "mod", "floordiv")
         if isinstance(a, Value) and isinstance(b, Value):
-            out = ty.promote(element_of(a), element_of(b), division)
+            out = promoted(element_of(a), element_of(b), division)
             check_signs(element_of(a), element_of(b), out, division)
         else:
             v, n = (a, b) if isinstance(a, Value) else (b, a)
@@ -450,9 +467,19 @@ class Builder:
             assert not isinstance(n, Value)
             out = ty.promote_with_constant(element_of(v), n, division)
             check_constant(n, out)
+        if out.is_foreign and out.is_int() and name != "where":
+            raise KernelError(
+                f"'{name}' of {out}: the units cast and multiply it only; cast it with .to(tl.int8)"
+            )
         if name == "div" and out.is_int():
             return ty.float32
         return out
+
+    def single(self, x: Operand, dtype: DType) -> Value:
+        """An operand of arithmetic on a foreign type, for which no unit has any: it is done in FP32, as with BF16."""
+        if isinstance(x, Value):
+            return self.cast(self.cast(x, dtype), ty.float32)
+        return self.const(float_constant(float(x), dtype), ty.float32)
 
     def _operand(self, x: Operand, dtype: DType) -> Value:
         return self.cast(x, dtype) if isinstance(x, Value) else self.const(x, dtype)
@@ -540,6 +567,11 @@ class Builder:
 
     def _atomic_type(self, name: str, pointer: Value) -> DType:
         element = target(pointer, f"atomic_{name}")
+        if element.is_foreign:
+            raise KernelError(
+                f"atomic_{name} on {element}: memory has no atomic operation on codes of a format; combine in tl.float32 "
+                "and store the result, or let one program add up what the others stored"
+            )
         if name in ("and", "or", "xor") and element.is_floating():
             words = in_triton("the operand must be signless-integer-like")
             raise KernelError(
@@ -561,20 +593,30 @@ class Builder:
 
     # -- matrix products ---------------------------------------------------------------------------------------------
 
-    def dot(self, a: Value, b: Value, acc: Value | None, precision: str, asked: Sequence[str] = ()) -> Value:
+    def dot(
+        self,
+        a: Value,
+        b: Value,
+        acc: Value | None,
+        precision: str,
+        asked: Sequence[str] = (),
+        acc_format: DType | None = None,
+        **more: Any,
+    ) -> Value:
         """(M, K) x (K, N) [+ acc], or each of B such products of (B, M, K) and (B, K, N).
 
-        precision: ieee, hf32 or device. asked: what the kernel said of precision beyond that, for the Run.
+        precision: ieee, hf32 or device. asked: what the kernel said of precision beyond that, for the Run. acc_format: the
+        format of the accumulator, None for the usual one. more: further attributes.
         """
         for what, v in (("first", a), ("second", b)):
             if not isinstance(v, Value) or len(v.shape) not in (2, 3) or v.is_pointer:
                 raise KernelError(
                     f"dot: the {what} operand must be a tile with two axes, or three for a batch, got {describe(v)}"
                 )
-        if a.dtype != b.dtype or a.dtype.name not in DOT_TYPES:
+        if not can_multiply(element_of(a), element_of(b)):
             raise KernelError(
-                f"dot: both operands must have one of the types {', '.join(DOT_TYPES)}, got {types_of(a, b)}; "
-                "cast one of them"
+                f"dot: both operands must have one of the types {', '.join(DOT_TYPES)}, or one or both a narrower floating "
+                f"format, got {types_of(a, b)}; cast one of them"
             )
         if len(a.shape) != len(b.shape) or a.shape[:-2] != b.shape[:-2]:
             raise KernelError(
@@ -587,12 +629,21 @@ class Builder:
                 f"{list(b.shape)} has {b.shape[-2]} rows{in_triton(words)}"
             )
         dtype = ty.int32 if a.dtype.is_int() else ty.float32
+        if acc_format is not None and not (acc_format.is_floating() and a.dtype.is_floating()):
+            raise KernelError(
+                f"dot: acc_format is {acc_format}; products of {a.dtype} add up in int32, those of floats in any floating "
+                "format"
+            )
+        if acc_format not in (None, dtype):
+            more["acc_format"] = acc_format
         shape = (*a.shape[:-1], b.shape[-1])
         if acc is not None and (acc.dtype != dtype or acc.shape != shape):
             raise KernelError(
                 f"dot: the accumulator must be a {dtype} tile of shape {list(shape)}, got {describe(acc)}"
             )
-        return self.emit_one("dot", (a, b, acc), dtype, shape, precision=precision, asked=tuple(asked))
+        return self.emit_one(
+            "dot", (a, b, acc), dtype, shape, precision=precision, asked=tuple(asked), **more
+        )
 
     # -- reductions --------------------------------------------------------------------------------------------------
 
@@ -604,6 +655,8 @@ class Builder:
             raise KernelError(f"'{name}' of pointers has no meaning")
         if v.dtype == ty.int1:
             name = "xor" if name == "sum" else OF_BOOLEANS.get(name, name)
+        if computes_in_single(v.dtype):
+            return self.cast(self.reduce(name, self.cast(v, ty.float32), axis, keep_dims), v.dtype)
         return self.along("reduce", v, v.dtype, axis, keep_dims, name=name)
 
     def along(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...precision.dtypes import DType
+from ...precision.formats import FP16, FP32, get_format
 from ...units import functions, vector
 from ...units.cube import mmad
 from ...units.cube_rules import operand_format
@@ -107,22 +108,29 @@ def _division(compute: vector.UnitFunction) -> Operation:
     )
 
 
-def _cast(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
-    source = op.args[0].dtype  # type: ignore[union-attr]
-    assert isinstance(source, DType)
-    rule = (op.attrs.get("rounding", "RINT"), op.attrs.get("overflow", ""))
-    return vector.cast(x, source, result_type(op), at.numerics, *rule)
+def _cast(at: Context, op: Op, x: np.ndarray, random: np.ndarray | None = None) -> np.ndarray:
+    rule = (op.attrs.get("rounding", ""), op.attrs.get("overflow", ""), random)
+    return vector.cast(x, op.operand(0).number, result_type(op), at.numerics, *rule)
 
 
 def _dot(at: Context, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | None = None) -> np.ndarray:
-    stored = op.args[0].dtype.name  # type: ignore[union-attr]
-    operand = operand_format(stored, op.attrs["precision"], at.numerics.hf32)
+    types = [op.operand(side).number for side in (0, 1)]
+    read = [operand_format(t.name, op.attrs["precision"], at.numerics.hf32) for t in types]
     if acc is not None:
         acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
-    rules = at.numerics.cube
-    if operand != "fp16":  # an FP16 accumulator is for FP16 products only
-        rules = rules.with_switches({"accumulator": None})
-    return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
+    left, right = (t.format if r == t.name else get_format(r) for t, r in zip(types, read, strict=True))
+    switches = {"operand": left, "other": None if left is right else right}
+    if op.attrs.get("acc_format") is not None:
+        switches["accumulator"] = op.attrs["acc_format"].format
+    elif (left, right) != (
+        FP16,
+        FP16,
+    ):  # the FP16 accumulator that some products have is for FP16 products only
+        switches["accumulator"] = None
+    rules = at.numerics.cube.with_switches(switches)
+    if op.attrs.get("scaled"):  # elements times their scales are on no grid of 8 bits
+        rules = rules.with_switches({"block_k": rules.products_per_step, "operand": FP32, "other": None})
+    return mmad(a, b, acc, rules=rules, on_grid=read == [t.name for t in types])
 
 
 def _reduce(at: Context, op: Op, x: np.ndarray) -> np.ndarray:

@@ -63,6 +63,26 @@ OF_BOOLEANS = {
 }
 
 
+def promoted(a: DType, b: DType, division: bool = False) -> DType:
+    """`dtypes.promote`, for types that a kernel gives."""
+    try:
+        return ty.promote(a, b, division)
+    except TypeError as e:
+        raise KernelError(f"{e}{in_triton(f'unexpected type {a} and {b}')}") from None
+
+
+def can_multiply(a: DType, b: DType) -> bool:
+    """Whether the Cube has a product of these types, or could read formats like them: float64 is too wide for it."""
+    if a is b:
+        return a.name in DOT_TYPES or a.is_foreign
+    return all(t.is_floating() and t is not ty.float64 for t in (a, b)) and (a.is_foreign or b.is_foreign)
+
+
+def computes_in_single(t: object) -> bool:
+    """Whether arithmetic on elements of that type is done in FP32: no unit here has any for formats of its own."""
+    return isinstance(t, DType) and t.is_foreign and t.is_floating()
+
+
 def is_number(x: object) -> bool:
     return isinstance(x, (int, float))
 
@@ -125,7 +145,10 @@ def float_constant(value: float, dtype: DType) -> float:
         return value
     with np.errstate(over="ignore"):
         single = np.float32(value)
-    return float(single if dtype.bits == 32 else round_to(single, dtype.name))
+    if dtype is ty.float32:
+        return float(single)
+    fmt = dtype.format
+    return float(round_to(single, fmt, fmt.rounding, "saturate" if fmt.saturates else "inf_nan"))
 
 
 def integer_constant(value: Number, dtype: DType) -> int | bool:

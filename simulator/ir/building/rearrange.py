@@ -11,7 +11,7 @@ from ...units import scans, vector
 from ..operations import WIDE, Context, Fallback, Operation, Scratch, define, in_fp32, result_type
 from ..program import Op, Value
 from .builder import Builder
-from .promotion import KernelError, Operand, axis_of, describe
+from .promotion import KernelError, Operand, axis_of, computes_in_single, describe
 
 SORTING = Fallback(
     lambda op: not op.operand(0).dtype.is_floating(), "a sort of {dtype} has no vector instruction"
@@ -164,6 +164,8 @@ def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
 )
 def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: bool, first: bool) -> Value:
     """int32 index of the largest (argmax) or smallest element; of the whole tile in row-major order without an axis."""
+    if computes_in_single(v.dtype):
+        v = b.cast(v, ty.float32)
     return b.along("arg_reduce", v, ty.int32, axis, keep_dims, name=name, first=first)
 
 
@@ -189,6 +191,8 @@ def _scan(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
 )
 def scan(b: Builder, name: str, v: Value, axis: int, reverse: bool) -> Value:
     """Running combination by a known operation: sum, mul, max, min, and, or, xor."""
+    if computes_in_single(v.dtype):
+        return b.cast(scan(b, name, b.cast(v, ty.float32), axis, reverse), v.dtype)
     return b.emit_one("scan", (v,), v.dtype, v.shape, name=name, axis=axis, reverse=reverse)
 
 
@@ -208,4 +212,6 @@ def sort(b: Builder, v: Value, axis: int, descending: bool) -> Value:
         raise KernelError(
             f"sort along axis {axis} of {list(v.shape)}: only the last axis can be sorted; permute before"
         )
+    if computes_in_single(v.dtype):
+        return b.cast(sort(b, b.cast(v, ty.float32), axis, descending), v.dtype)
     return b.emit_one("sort", (v,), v.dtype, v.shape, axis=axis, descending=descending)

@@ -5,18 +5,31 @@ Cycles of one Mmad = start-up + ceil(m/16) ceil(n/16) ceil(k/k0) (k0 / k per cyc
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ...errors import UsageError
+from ...precision.dtypes import named
 from ...products import Product
+from ...products.product import WHAT_IF_RATE
 from ..placement.l0_tiles import L0Tile, check_fits, check_given
-from ..placement.layouts import align
+from ..placement.layouts import BLOCK_BYTES, align
 from ..placement.windows import MORE_TO_L0B, Window
 
 # A window of an image on its way to L0, where the product's file has no figure of LoadData3D: 1.1 times the cycles of a
 # plain load and 32 more (TIK cost model, see the note at path.l1_to_l0a.fixed_cycles).
 LOAD3D_FACTOR, LOAD3D_CYCLES = 1.1, 32.0
 ITEM_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "hf32": 4, "int8": 1}
+
+
+def item_bytes(operand: str) -> float:
+    """Bytes of an element in L0: half of one for formats of four bits."""
+    return ITEM_BYTES.get(operand) or named(operand).bits / 8
+
+
+def depth_bytes(k: int, size: float) -> int:
+    """Bytes of a row of an operand in L0: k elements of that size, in whole blocks."""
+    return align(math.ceil(k * size), BLOCK_BYTES)
 
 
 class IntoL0(NamedTuple):
@@ -53,12 +66,24 @@ class CubeCosts:
 
     def _k_block(self, operand: str) -> tuple[int, int]:
         key = f"cube.k_per_cycle.{operand}"
+        if self.what_if(operand):
+            size = item_bytes(operand)
+            return int(BLOCK_BYTES / size), int(self.product.integer(WHAT_IF_RATE) / size)
         if not self.product.has(key):
             have = ", ".join(self.product.texts("dtypes.cube_inputs"))
             raise UsageError(f"the Cube of {self.product.name} takes no {operand} operands; it takes {have}")
         k0_key = f"cube.k0.{operand}"
-        k0 = self.product.integer(k0_key) if self.product.has(k0_key) else 32 // ITEM_BYTES[operand]
+        k0 = (
+            self.product.integer(k0_key)
+            if self.product.has(k0_key)
+            else int(BLOCK_BYTES / item_bytes(operand))
+        )
         return k0, self.product.integer(key)
+
+    def what_if(self, operand: str) -> bool:
+        """Whether the Cube of this product lacks a format that no vendor's type is: it reads as many bytes of it a cycle."""
+        lacks = not self.product.has(f"cube.k_per_cycle.{operand}")
+        return lacks and named(operand).is_foreign and self.product.has(WHAT_IF_RATE)
 
     def mmad_cycles(self, m: int, n: int, k: int, operand: str) -> float:
         """Cycles of one Mmad, without the start-up."""
@@ -72,6 +97,11 @@ class CubeCosts:
         extra = window is not None and not self.loads_3d
         return LOAD3D_CYCLES + LOAD3D_FACTOR * cycles if extra else fixed + cycles
 
+    def scale_cycles(self, path: IntoL0, rows: int, depth: int, group: int) -> float:
+        """Cycles for the scales of an operand, a byte for each group of its depth; 0 without any. Assumed: behind the tile,
+        at the rate of its path."""
+        return align(rows, 16) * -(-depth // group) / path.rate if group else 0.0
+
     def barrier_cycles(self, m: int, n: int) -> float:
         """An accumulation that is too short to hide the drain waits for it."""
         return self.drain_cycles if -(-m // 16) * -(-n // 16) < self.barrier_tiles else 0.0
@@ -83,7 +113,7 @@ class CubeCosts:
 
         given: a tile of the user's, checked. Raises `UsageError` or `BufferOverflowError` (l0_tiles.py).
         """
-        size = ITEM_BYTES[operand]
+        size = item_bytes(operand)
         k0, _ = self.k_block(operand)
         capacities = self.product.l0a_bytes, self.product.l0b_bytes
         if given is not None:
@@ -93,15 +123,16 @@ class CubeCosts:
             return tile
         half_a, half_b = (x // 2 for x in capacities)
         base_m, base_n = align(m, 16), align(n, 16)
-        base_m = min(base_m, max(16, half_a // (k0 * size) // 16 * 16))
-        base_n = min(base_n, max(16, half_b // (k0 * size) // 16 * 16))
-        deep = min(half_a // (base_m * size), half_b // (base_n * size)) // k0 * k0
+        base_m = min(base_m, max(16, half_a // int(k0 * size) // 16 * 16))
+        base_n = min(base_n, max(16, half_b // int(k0 * size) // 16 * 16))
+        deep = int(min(half_a // (base_m * size), half_b // (base_n * size))) // k0 * k0
         base_k = min(align(k, k0), max(k0, deep))
         return L0Tile(base_m, base_n, base_k, *_l0_bytes(base_m, base_n, base_k, size))
 
 
-def _l0_bytes(m: int, n: int, k: int, size: int) -> tuple[int, int]:
-    return align(m, 16) * align(k * size, 32), align(n, 16) * align(k * size, 32)
+def _l0_bytes(m: int, n: int, k: int, size: float) -> tuple[int, int]:
+    deep = depth_bytes(k, size)
+    return align(m, 16) * deep, align(n, 16) * deep
 
 
 def _optional(product: Product, key: str, other: float) -> float:

@@ -164,6 +164,10 @@ def cast(c: Operands, op: Op) -> Cost:
     if v.dtype.is_bool():
         return c.whole("select", r)
     bits = max(bits_of(v.dtype.name), bits_of(r.dtype.name))
-    return c.with_write_conflicts(
-        op, c.model.cast(v.dtype.name, r.dtype.name, padded_elements(r, bits), bits)
-    )
+    cost = c.model.cast(v.dtype.name, r.dtype.name, padded_elements(r, bits), bits)
+    if len(op.args) > 1:
+        c.model.note(
+            "a stochastic rounding costs an addition of its random bits more than another; no unit here has one"
+        )
+        cost = c.model.vector("add", "int32", padded_elements(r, 32), 32).then(cost).assumed()
+    return c.with_write_conflicts(op, cost)

@@ -7,17 +7,24 @@ from the product file; where the table has no row for a case, the nearest docume
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...errors import UsageError
 from ...ir.building.core_operations import CASTS
 from ...ir.operations import OPERATIONS
+from ...precision.dtypes import named
 from ...products import Product
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
 SCALAR_LOOP_BY_HAND = "scalar.by_hand_cycles_per_element"
 CONFLICT = "per_repeat_conflict"
+SINGLE = ("fp16", "fp32")
+# What stands in for conversions of a format of so many bits: those of int8 and fp16, those of fp16 and fp32.
+WIDENING = {8: "cast_s8_f16", 16: "cast_f16_f32", 32: "cast_f16_f32"}
+NARROWING = {8: "cast_other", 16: "cast_f32_f16", 32: "cast_f32_f16"}
 WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
 
 
@@ -199,6 +206,8 @@ class CostModel:
 
     def cast(self, source: str, target: str, elements: int, bits: int) -> Cost:
         """A conversion, counted in the wider type; through FP32 where there is no direct one."""
+        if named(source).is_foreign or named(target).is_foreign:
+            return self._foreign_cast(source, target, elements, bits)
         direct = CASTS.get((source, target))
         if direct is not None:
             return self.vector(direct, "any", elements, bits)
@@ -208,6 +217,28 @@ class CostModel:
         nearest = first or second or "cast_f32_f16"
         self.note(f"cast {source} to {target}: no figure is published; costed as {nearest}")
         return self.vector(nearest, "any", elements, max(bits, 32)).assumed()
+
+    def _foreign_cast(self, source: str, target: str, elements: int, bits: int) -> Cost:
+        """From or to a format that no unit here has: each side as the nearest conversion, the other side through FP32."""
+        parts = []
+        if source not in SINGLE:
+            parts.append(
+                self._stand_in(source, WIDENING, elements, bits) or self.cast(source, "fp32", elements, 32)
+            )
+        if target not in SINGLE:
+            parts.append(
+                self._stand_in(target, NARROWING, elements, bits) or self.cast("fp32", target, elements, 32)
+            )
+        return functools.reduce(Cost.then, parts).assumed()
+
+    def _stand_in(self, name: str, rows: Mapping[int, str], elements: int, bits: int) -> Cost | None:
+        """One conversion of a foreign format; None for a type of the vendor's."""
+        t = named(name)
+        if not t.is_foreign:
+            return None
+        row = rows[max(8, t.bits)]
+        self.note(f"casts of {name}: no unit here has them; each costed as {row}")
+        return self.vector(row, "any", elements, bits)
 
     def scalar_loop(self, elements: int, compiled: bool = True) -> Cost:
         """Elements one by one on the scalar unit, as the vendor's compiler or the author of a loop moves them."""

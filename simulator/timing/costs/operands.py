@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...ir.operations import in_fp32
 from ...ir.program import Op, Value
+from ...precision.dtypes import DType, named
 from ..placement.banks import Banks
 from ..placement.layouts import BLOCK_BYTES, COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .model import WRITE_MEETS_READ, Cost, CostModel
@@ -106,13 +107,18 @@ class Operands:
 
 
 def compute_type(v: Value, op: Op | None = None) -> str:
-    """Type the unit computes in, in that operation: BF16 goes through FP32, in some operations FP16 too."""
+    """Type the unit computes in, in that operation: BF16 goes through FP32, in some operations FP16 too.
+
+    Elements of a foreign format are moved only, as integers of as many bits; arithmetic on them is one of FP32 already.
+    """
+    if isinstance(v.dtype, DType) and v.dtype.is_foreign:
+        return f"int{max(8, v.dtype.bits)}"
     name = v.dtype.name
     return "fp32" if name == "bf16" or (op is not None and in_fp32(op)) else name
 
 
 def bits_of(dtype: str) -> int:
-    return _WIDTH[dtype]
+    return _WIDTH.get(dtype) or named(dtype).bits
 
 
 def moved_bits(v: Value) -> int:

@@ -12,10 +12,11 @@ from ...ir.passes.split_cores import barrier_cores
 from ...ir.program import Loc, Op, Program, Region, Value, walk
 from ...messages import TIME
 from ...products import Product
+from ...products.product import WHAT_IF_RATE
 from ...record.run import ASSUMED_FIGURES
 from ...record.slowing import SCALAR
 from ...units.cube_rules import operand_format
-from ..costs.cube import ITEM_BYTES, CubeCosts
+from ..costs.cube import CubeCosts, depth_bytes, item_bytes
 from ..costs.model import CostModel
 from ..costs.provenance import BEST, COMPILED_HAND_OVER, CROSS_CORE_SYNC, channel_grades, pipe_grades
 from ..costs.transfers import LINE_BYTES
@@ -25,7 +26,7 @@ from ..line_warnings import LineWarnings, dot_messages
 from ..placement.allocate import Placement
 from ..placement.banks import Banks
 from ..placement.l0_tiles import L0Tile
-from ..placement.layouts import BLOCK_BYTES, align
+from ..placement.layouts import BLOCK_BYTES
 from ..placement.memory_spaces import MemorySpaces
 from ..placement.shared_rows.halves import Halves
 from ..placement.slots import Slot
@@ -347,8 +348,9 @@ class LoweringPlan:
         return self.wiring.scalar if self.wiring.scalar >= 0 else self.wiring.cube_scalar
 
     def operand(self, op: Op) -> str:
-        """Type in which the Cube reads the operands of a product."""
-        return operand_format(op.operand(0).dtype.name, op.attrs["precision"], self.hf32)
+        """Type in which the Cube reads the operands of a product; of two types the wider one, by which both are timed."""
+        stored = (op.operand(side).number.name for side in (0, 1))
+        return max((operand_format(t, op.attrs["precision"], self.hf32) for t in stored), key=item_bytes)
 
     def product_parts(self, op: Op) -> list[Part]:
         """L0 tiles of a product, k innermost."""
@@ -373,6 +375,8 @@ class LoweringPlan:
         a, b = op.operand(0), op.operand(1)
         (m, k), n = a.shape[-2:], b.shape[-1]
         operand = self.operand(op)
+        if self.cube.what_if(operand):
+            self.assume(WHAT_IF_RATE)
         pieces = self.placement.pieces.of_product(op)
         tile = self.cube.l0_tile(m // pieces, n, k, operand, self.l0_tile)
         self.tiles[op.id] = (op, tile)
@@ -388,11 +392,15 @@ class LoweringPlan:
     def part_of(self, op: Op, first: Sizes, sizes: Sizes) -> Part:
         """The L0 tile of a product that begins at `first` and is so large."""
         (m, n, k), operand, window = sizes, self.operand(op), self.spaces.window
-        cube, depth = self.cube, align(k * ITEM_BYTES[operand], 32)
+        cube, depth = self.cube, depth_bytes(k, item_bytes(operand))
         cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
         a_cycles = cube.load_cycles(cube.to_l0a, m, depth, window(op.operand(0)))
         b_cycles = cube.load_cycles(cube.to_l0b, n, depth, window(op.operand(1)))
-        return Part(first, sizes, a_cycles, b_cycles, cycles)
+        more = (
+            cube.scale_cycles(path, rows, k, self.spaces.scale_group(op.operand(side)))
+            for side, (path, rows) in enumerate(((cube.to_l0a, m), (cube.to_l0b, n)))
+        )
+        return Part(first, sizes, a_cycles + next(more), b_cycles + next(more), cycles)
 
     def address_cycles(self, op: Op, elements: int) -> float:
         """Cycles of the scalar unit for the addresses of an access; 0 where its stride is known at compile time."""

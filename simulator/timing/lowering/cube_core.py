@@ -57,7 +57,7 @@ class CubeLowering:
         context.flush(cube=True)
         # One flag says that both operands are in L1, one that both were read: EX matmul_high_performance cases 0 to 3, with
         # one buffer each, take the time of both loads and of both copies to L0.
-        both = (*self._operand_slots(op, 0), *self._operand_slots(op, 1))
+        both = tuple(s for i, v in enumerate(plan.spaces.operands(op)) for s in self._operand_slots(op, i, v))
         writes, clobbers = context.target(r)
         bias = (*self._bias_slots(op.args[2]), *self.pending_bias.pop(writes, ()))
         kept = plan.kept_operand(op)
@@ -140,8 +140,8 @@ class CubeLowering:
             counts[key] = counts.get(key, -1) + 1
         return self.context.copy_of(self.plan.l0_halves[side], key)[0][0]
 
-    def _operand_slots(self, op: Op, i: int) -> tuple[int, ...]:
-        context, plan, v = self.context, self.plan, op.operand(i)
+    def _operand_slots(self, op: Op, i: int, v: Value) -> tuple[int, ...]:
+        context, plan = self.context, self.plan
         source = plan.spaces.source(v)
         slot = plan.placement.l1_copy.get((op.id, i))
         if slot is None:

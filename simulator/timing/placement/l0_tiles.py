@@ -37,7 +37,7 @@ def check_given(tile: tuple[int, int, int], deep: int, operand: str) -> None:
             )
 
 
-def check_fits(tile: L0Tile, capacities: tuple[int, int], size: int) -> None:
+def check_fits(tile: L0Tile, capacities: tuple[int, int], size: float) -> None:
     """Raise `BufferOverflowError` for a tile of which two do not fit, with the largest sides that do."""
     for name, need, have, side, n in (
         ("L0A", COPIES * tile.l0a_bytes, capacities[0], "baseM", tile.m),
@@ -45,9 +45,9 @@ def check_fits(tile: L0Tile, capacities: tuple[int, int], size: int) -> None:
     ):
         if need <= have:
             continue
-        block = 32 // size
-        edge = have // COPIES // (align(tile.k, block) * size) // FRACTAL * FRACTAL
-        deep = have // COPIES // (align(n, FRACTAL) * size) // block * block
+        block = int(32 / size)
+        edge = have // COPIES // int(align(tile.k, block) * size) // FRACTAL * FRACTAL
+        deep = have // COPIES // int(align(n, FRACTAL) * size) // block * block
         fixes = [f"{which} = {x}" for which, x in ((side, edge), ("baseK", deep)) if x > 0]
         advice = f"; the largest that fits: {' or '.join(fixes)}" if fixes else ""
         raise BufferOverflowError(

@@ -18,7 +18,7 @@ TILE, SCALAR, ROW, COLUMN = "tile", "scalar", "row", "column"
 BT, FB = "BT", "FB"
 # Bytes that a table holds for each column: a bias, or a parameter of the fixpipe, a word of 64 bits (DOC Fixpipe).
 TABLES = {BT: 4, FB: 8}
-VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "bitcast", "subview")
+VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "bitcast", "subview", "unpack", "scaled")
 
 
 def align(n: int, to: int) -> int:

@@ -26,6 +26,7 @@ from .layouts import BT, FB, TILE, Definitions
 from .uses import WINDOWS, Uses, is_window
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
+READ_BY_CUBE = ("unpack", "scaled")  # views that products alone read
 OUT_CASTS = ("fp16", "bf16", "fp32")
 
 
@@ -161,12 +162,13 @@ class MemorySpaces(Uses):
             self.of_value[r.id] = L0C
             start = op.args[2]
             self._starts(ZERO if start is None else self._start_of(start), start or r, r)
-            for v in op.args[:2]:
-                assert v is not None
+            for v in self.operands(op):
                 self._operand(v)
         elif op.kind == "load" and self._loaded_for_products(op.results[0]):
             self.of_value[op.results[0].id] = L1
             self._fold_transposes(op.results[0])
+        elif op.kind in READ_BY_CUBE:
+            self.of_value[op.results[0].id] = VIEW
         elif op.kind == "from_l1":
             readers = self.readers(op.results[0])
             if all(o.kind == "dot" and i < 2 for o, i in readers):

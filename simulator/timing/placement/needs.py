@@ -81,7 +81,7 @@ class Needs:
         if op.kind != "dot":
             return scratch_bytes(self.halves.op(op), definitions)
         operands = (
-            self.spaces.made_real(v) for v in op.args[:2] if v is not None
+            self.spaces.made_real(v) for v in self.spaces.operands(op)
         )  # written out one after the other
         return max((tile_bytes(self.halves.value(v)) for v in operands if v is not None), default=0)
 

@@ -101,6 +101,19 @@ class Uses:
             op = self.definitions.of(v)
         return v
 
+    def operands(self, product: Op) -> list[Value]:
+        """What a product reads beside what it is added to: two tiles, and behind them the scales of their elements."""
+        tiles = [product.operand(0), product.operand(1)]
+        scaled = [
+            made for v in tiles if (made := self.definitions.of(v)) is not None and made.kind == "scaled"
+        ]
+        return [*tiles, *(made.operand(1) for made in scaled)]
+
+    def scale_group(self, v: Value) -> int:
+        """How many elements of its depth share a scale; 0 for an operand without scales."""
+        made = self.definitions.of(v)
+        return made.attrs["group"] if made is not None and made.kind == "scaled" else 0
+
     def window(self, v: Value) -> Window | None:
         """How the rows of an operand that goes to L0 through LoadData3D lie in L1; None if they are a part of the tile."""
         op = self.definitions.of(v)

@@ -15,7 +15,7 @@ from ...ir.operations import operation
 from ...ir.program import Op
 from ...precision.dtypes import DType
 from ...record.run import Roof
-from ..costs.cube import ITEM_BYTES
+from ..costs.cube import depth_bytes, item_bytes
 from ..costs.transfers import FRACTALS
 from ..engine.engine import EngineResult, Machine, ProgramGroup
 from ..lowering.context import LoweringPlan
@@ -89,7 +89,7 @@ def _peak(plan: LoweringPlan, unit: str, kind: str) -> float:
     if unit == "Vector":
         return product.number(f"vector.lanes.{kind}") * product.vector_cores
     rows, columns = product.integer("cube.m"), product.integer("cube.n")
-    return 2.0 * rows * columns * product.number(f"cube.k_per_cycle.{kind}") * product.cube_cores
+    return 2.0 * rows * columns * plan.cube.k_block(kind)[1] * product.cube_cores
 
 
 def _shared(machine: Machine, result: EngineResult, per_us: float) -> dict[str, Roof]:
@@ -120,7 +120,7 @@ def _operand_bytes(plan: LoweringPlan, op: Op) -> tuple[float, float]:
     (m, k), n = a.shape[-2:], b.shape[-1]
     kind = plan.operand(op)
     tile = plan.cube.l0_tile(m, n, k, kind, plan.l0_tile)
-    batch, depth = a.numel // (m * k), align(k * ITEM_BYTES[kind], 32)
+    batch, depth = a.numel // (m * k), depth_bytes(k, item_bytes(kind))
     of_a = align(m, 16) * depth * math.ceil(n / tile.n)
     return float(batch * of_a), float(batch * align(n, 16) * depth * math.ceil(m / tile.m))
 

@@ -76,9 +76,10 @@ def cast(
     fp_downcast_rounding: str | None = None,
     bitcast: bool = False,
     overflow_mode: str | None = None,
+    random: Value | None = None,
 ) -> Value:
     """As `tl.cast`; overflow_mode: "trunc" keeps the low bits of an integer, "saturate" ends at the limits."""
-    out: Value = creation.cast.build(b, input, dtype, fp_downcast_rounding, bitcast, overflow_mode)
+    out: Value = creation.cast.build(b, input, dtype, fp_downcast_rounding, bitcast, overflow_mode, random)
     return out
 
 

@@ -85,8 +85,7 @@ def _row(a: Allocation, op: Op) -> None:
 
 def _operands(a: Allocation, op: Op) -> None:
     at = a.lives.at[op.id]
-    for i, v in enumerate(op.args[:2]):
-        assert v is not None
+    for i, v in enumerate(a.spaces.operands(op)):
         source = a.spaces.source(v)
         if source.id in a.spaces.staged:
             name = f"{source.name or 'operand'} in L1"

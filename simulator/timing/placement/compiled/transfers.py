@@ -108,7 +108,7 @@ def _leaves_in_blocks(b: StepBuilder, op: Op, t: PlannedTile) -> None:
 
 def dot(b: StepBuilder, op: Op) -> None:
     """Operands in L1, the sum in L0C, which keeps what it starts from if that lies there (5.8)."""
-    operands = [_operand(b, op, i, v) for i, v in enumerate(op.args[:2]) if v is not None]
+    operands = [_operand(b, op, i, v) for i, v in enumerate(b.spaces.operands(op))]
     r, start = op.results[0], b.tile_of(op.args[2])
     if r.id in b.spaces.added:
         acc = b.l0c[r.id] = _in_l0c(b, op, r)

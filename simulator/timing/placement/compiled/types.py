@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....ir.program import Op, Value
 from ....ir.types import PointerType
+from ....precision.dtypes import named
 
 BOOL = "int1"
 BYTES = ("int8", "uint8")
@@ -24,9 +25,7 @@ def bits_of(element: str) -> int:
     """Bits of an element, a bool as one (3.1)."""
     if element in BITS:
         return BITS[element]
-    if element.startswith("fp8"):
-        return 8
-    return int("".join(c for c in element if c.isdigit()) or 32)
+    return named(element).bits
 
 
 def computed_in(op: Op, element: str) -> str:

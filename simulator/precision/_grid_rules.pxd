@@ -13,16 +13,16 @@ cdef enum Mode:  # Ascend C "Cast" names; RNZ (nearest, ties to zero) is the oth
     STOCHASTIC
 
 cdef enum:
-    STEPS = 6  # changes of spacing; HiF8 has 5
+    STEPS = 5  # changes of spacing: HiF8 has so many
 
 cdef enum Path:  # which loop a rule needs
     AS_IS     # FP32 as it is
     FLUSH     # FP32, subnormals to zero
     SHORT     # the exponents of FP32, default rules
     WIDE      # the exponents of FP32
-    NARROW    # room above the largest value for the number that is added
+    NARROW    # by float arithmetic: room above the largest value for the number that is added
     TAPERED   # the same with steps
-    GENERAL   # by way of double
+    GENERAL   # by double arithmetic, which has room for every format
 
 cdef extern from *:
     """
@@ -30,35 +30,50 @@ cdef extern from *:
     #define ASCENDTILE_GRID_RULES
     #include <stdint.h>
 
-    #define GRID_STEPS 6
-    enum {GRID_RINT, GRID_FLOOR, GRID_CEIL, GRID_ROUND, GRID_TRUNC, GRID_ODD, GRID_RNZ, GRID_STOCHASTIC};
+    #define GRID_STEPS 5
+
+    /* Words of float32 or of doubles. Magnitudes but for NaN; _flip: exclusive-or for negative values. */
+    #define GRID_WORDS(NAME, WORD)                                                                          \\
+    typedef struct {                                                                                        \\
+        WORD floor, rise;    /* the first binade; from a binade's word to that of the number added */       \\
+        WORD start[GRID_STEPS], change[GRID_STEPS];  /* from `start` on, `rise` changes by so much */       \\
+        WORD cap;            /* on the grid, too large for either sign */                                   \\
+        WORD limit, limit_flip, over, over_flip;  /* from `limit` on, `over` stands for the value */        \\
+        WORD infinity, infinity_flip;                                                                       \\
+        WORD nan_and, nan_or;  /* bits of a NaN that stay, and that are set */                              \\
+        WORD minus_zero;     /* its sign, if there is one */                                                \\
+        WORD flush_below;    /* operands below become zero */                                               \\
+        WORD least;          /* what stands for values that are rounded to zero */                          \\
+        WORD no_zero, nothing;     /* all ones without a zero, and what then stands for it */               \\
+        WORD no_sign, negative;    /* all ones without a sign, and what then stands for values below zero */\\
+    } NAME;
+    GRID_WORDS(grid_words, uint32_t)
+    GRID_WORDS(grid_words64, uint64_t)
 
     typedef struct {
         int path, mode;
-        /* Spacing: the first exponent word, from a binade's word to that of the number added, steps. */
-        uint32_t floor, rise, start[GRID_STEPS], change[GRID_STEPS];
-        uint64_t floor64, rise64, start64[GRID_STEPS], change64[GRID_STEPS];
-        /* The same as masks of a word, where it never changes: added, exchanged if negative, last bit. */
+        grid_words words;
+        grid_words64 words64;
+        /* WIDE: the mode as masks: added, exchanged if negative, last bit that is kept. */
         uint32_t drop, low, add, flip, even, odd;
-        /* What becomes of the ends, as FP32 words of magnitudes; _flip: exclusive-or for negative values. */
-        uint32_t limit, limit_flip, over, over_flip, infinity, infinity_flip, nan_and, nan_or, minus_zero;
-        uint32_t cap;          /* on the grid, too large for either sign */
-        uint32_t flush_below;  /* operands below become zero */
-        uint32_t has_sign, negative, least, nothing;  /* formats without a sign or without a zero */
-        double cap64, flush_below64;
     } grid_rules;
     #endif
     """
-    ctypedef struct GridRules "grid_rules":
-        int path
-        int mode
+    ctypedef struct GridWords "grid_words":
         uint32_t floor, rise
         uint32_t* start
         uint32_t* change
-        uint64_t floor64, rise64
-        uint64_t* start64
-        uint64_t* change64
+        uint32_t cap, limit, limit_flip, over, over_flip, infinity, infinity_flip, nan_and, nan_or, minus_zero
+        uint32_t flush_below, least, no_zero, nothing, no_sign, negative
+    ctypedef struct GridWords64 "grid_words64":
+        uint64_t floor, rise
+        uint64_t* start
+        uint64_t* change
+        uint64_t cap, limit, limit_flip, over, over_flip, infinity, infinity_flip, nan_and, nan_or, minus_zero
+        uint64_t flush_below, least, no_zero, nothing, no_sign, negative
+    ctypedef struct GridRules "grid_rules":
+        int path
+        int mode
+        GridWords words
+        GridWords64 words64
         uint32_t drop, low, add, flip, even, odd
-        uint32_t limit, limit_flip, over, over_flip, infinity, infinity_flip, nan_and, nan_or, minus_zero
-        uint32_t cap, flush_below, has_sign, negative, least, nothing
-        double cap64, flush_below64

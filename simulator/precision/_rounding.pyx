@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from ascendtile.simulator.precision._grid_loops cimport GridLoops, pick_loops
 from ascendtile.simulator.precision._grid_rules cimport (
     AS_IS, CEIL, FLOOR, FLUSH, GENERAL, NARROW, ODD, RINT, RNZ, ROUND, SHORT, STEPS, STOCHASTIC, TAPERED,
-    TRUNC, WIDE, GridRules, Mode
+    TRUNC, WIDE, GridRules, GridWords, GridWords64, Mode
 )
 
 ctypedef fused Real:
@@ -62,41 +62,73 @@ cdef class Rounding:
     """One format under one mode and one pair of choices, as the loops need it; `path` is one of PATHS."""
 
     def __init__(
-        self, int path, Mode mode, object spacing, int drop, *, double cap, double flush_below,
-        uint32_t limit, uint32_t limit_flip, uint32_t over, uint32_t over_flip, uint32_t infinity,
-        uint32_t infinity_flip, uint32_t nan_and, uint32_t nan_or, uint32_t minus_zero, bint has_sign,
-        uint32_t negative, uint32_t least, uint32_t nothing
+        self, int path, Mode mode, object spacing, int drop, *, double flush_below, double limit,
+        double limit_negative, uint32_t over, uint32_t over_negative, uint32_t infinity,
+        uint32_t infinity_negative, uint32_t nan_and, uint32_t nan_or, bint minus_zero, uint32_t least,
+        object nothing, object negative
     ):
         """spacing: (exponent, mantissa bits from there on). drop: bits of a word that a wide format lacks.
 
-        cap, flush_below: magnitudes. The others are FP32 words, see GridRules.
+        limit: the magnitude after the largest. nothing, negative: None, where the format has a zero, a sign.
+        Others are FP32 words, see _grid_rules.pxd.
         """
         cdef GridRules* g = &self.rules
         g.path, g.mode = path, mode
-        g.cap64, g.cap = cap, bits32(<float>cap)
-        g.flush_below64, g.flush_below = flush_below, bits32(<float>flush_below)
-        g.limit, g.limit_flip, g.over, g.over_flip = limit, limit_flip, over, over_flip
-        g.infinity, g.infinity_flip, g.nan_and, g.nan_or = infinity, infinity_flip, nan_and, nan_or
-        g.minus_zero, g.has_sign = minus_zero, has_sign
-        g.negative, g.least, g.nothing = negative, least, nothing
         set_spacing(g, spacing)
         set_masks(g, make_cut(mode, drop))
+        set_limits(&g.words, &g.words64, max(limit, limit_negative), limit, limit_negative, flush_below)
+        g.words.over, g.words.over_flip = over, over ^ over_negative
+        g.words64.over, g.words64.over_flip = widened(over), widened(over) ^ widened(over_negative)
+        g.words.infinity, g.words.infinity_flip = infinity, infinity ^ infinity_negative
+        g.words64.infinity = widened(infinity)
+        g.words64.infinity_flip = widened(infinity) ^ widened(infinity_negative)
+        g.words.nan_and, g.words.nan_or = nan_and, nan_or
+        g.words64.nan_and = <uint64_t>(nan_and & SIGN) << 32 | <uint64_t>(nan_and & 0x7FFFFF) << 29
+        g.words64.nan_or = widened(nan_or)
+        g.words.minus_zero, g.words64.minus_zero = SIGN * minus_zero, <uint64_t>(SIGN * minus_zero) << 32
+        g.words.least, g.words64.least = least, widened(least)
+        set_missing(&g.words, &g.words64, nothing, negative)
+
+
+cdef uint64_t widened(uint32_t word) noexcept nogil:
+    """The word of the same value as a double."""
+    return bits64(<double>float_of(word))
+
+
+cdef void set_limits(
+    GridWords* w, GridWords64* d, double cap, double limit, double limit_negative, double flush_below
+) noexcept nogil:
+    """In float32 a limit of 2^128 is infinity's word."""
+    w.cap, d.cap = bits32(<float>cap), bits64(cap)
+    w.limit, d.limit = bits32(<float>limit), bits64(limit)
+    w.limit_flip, d.limit_flip = w.limit ^ bits32(<float>limit_negative), d.limit ^ bits64(limit_negative)
+    w.flush_below, d.flush_below = bits32(<float>flush_below), bits64(flush_below)
+
+
+cdef int set_missing(GridWords* w, GridWords64* d, object nothing, object negative) except -1:
+    w.no_zero, w.no_sign = 0 - <uint32_t>(nothing is not None), 0 - <uint32_t>(negative is not None)
+    d.no_zero, d.no_sign = 0 - <uint64_t>(nothing is not None), 0 - <uint64_t>(negative is not None)
+    w.nothing, w.negative = <uint32_t>(nothing or 0), <uint32_t>(negative or 0)
+    d.nothing, d.negative = widened(w.nothing), widened(w.negative)
+    return 0
 
 
 cdef int set_spacing(GridRules* g, object spacing) except -1:
+    cdef GridWords* w = &g.words
+    cdef GridWords64* d = &g.words64
     cdef int s
     cdef int first = spacing[0][0]
     cdef int bits = spacing[0][1]
-    g.floor, g.floor64 = <uint32_t>(first + 127) << 23, <uint64_t>(first + 1023) << 52
-    g.rise, g.rise64 = <uint32_t>(23 - bits) << 23, <uint64_t>(52 - bits) << 52
+    w.floor, d.floor = <uint32_t>max(first + 127, 0) << 23, <uint64_t>(first + 1023) << 52
+    w.rise, d.rise = <uint32_t>(23 - bits) << 23, <uint64_t>(52 - bits) << 52
     for s in range(STEPS):
-        g.start[s], g.start64[s] = MAGNITUDE, <uint64_t>0x7FF << 52  # never
-        g.change[s] = g.change64[s] = 0
+        w.start[s], d.start[s] = MAGNITUDE, ~<uint64_t>0 >> 1  # never
+        w.change[s] = d.change[s] = 0
     for s in range(1, len(spacing)):
         first = spacing[s][0]
-        g.start[s - 1], g.start64[s - 1] = <uint32_t>(first + 127) << 23, <uint64_t>(first + 1023) << 52
-        g.change[s - 1] = <uint32_t>(bits - <int>spacing[s][1]) << 23
-        g.change64[s - 1] = <uint64_t><int64_t>(bits - <int>spacing[s][1]) << 52
+        w.start[s - 1], d.start[s - 1] = <uint32_t>max(first + 127, 0) << 23, <uint64_t>(first + 1023) << 52
+        w.change[s - 1] = <uint32_t>(bits - <int>spacing[s][1]) << 23
+        d.change[s - 1] = <uint64_t><int64_t>(bits - <int>spacing[s][1]) << 52
         bits = spacing[s][1]
     return 0
 
@@ -160,7 +192,7 @@ cdef extern from *:
     const Rows* pick_rows "rounding_pick"() noexcept nogil
 
 cdef const Rows* rows = pick_rows()  # the widest that this machine has; all give the same bits
-cdef const GridLoops* loops = pick_loops()
+cdef const GridLoops* loops = pick_loops(True)
 
 
 cdef void decode_row(
@@ -201,25 +233,13 @@ cdef void round_row_with(
     elif rules.path == FLUSH:
         loops.flush(x, NULL, n, rules)
     elif rules.path == GENERAL:
-        general_row(x, random, n, rules)
-
-
-cdef void general_row(float* x, const uint32_t* random, Py_ssize_t n, const GridRules* rules) noexcept nogil:
-    cdef double[256] wide
-    cdef Py_ssize_t start = 0
-    cdef Py_ssize_t i, size
-    while start < n:
-        size = min(<Py_ssize_t>256, n - start)
-        for i in range(size):
-            wide[i] = x[start + i]
-        loops.general[rules.mode](wide, x + start, random + start if random != NULL else NULL, size, rules)
-        start += size
+        loops.general[rules.mode](x, random, n, rules)
 
 
 cdef void round_double_row(
     const double* src, float* dst, Py_ssize_t n, const GridRules* rules
 ) noexcept nogil:
-    loops.general[rules.mode](src, dst, NULL, n, rules)
+    loops.from_double[rules.mode](src, dst, NULL, n, rules)
 
 
 # ---- float64 and integers
@@ -299,12 +319,19 @@ def round_values(
                 loops.random(words, size, key, <uint64_t>start)
                 drawn = words
             if Real is double:
-                loops.general[rules.mode](&src[start], &dst[start], drawn, size, rules)
+                loops.from_double[rules.mode](&src[start], &dst[start], drawn, size, rules)
             else:
                 if &src[0] != &dst[0]:
                     memcpy(&dst[start], &src[start], size * sizeof(float))
                 round_row_with(&dst[start], drawn, size, rules)
             start += size
+
+
+def random_words(uint32_t[::1] out, uint64_t seed, uint64_t first, bint widest):
+    """Philox's words of the counters from `first` on; `widest`: by the widest loop that this machine has."""
+    with nogil:
+        if out.shape[0] > 0:
+            pick_loops(widest).random(&out[0], out.shape[0], seed, first)
 
 
 def round_integer(

@@ -53,7 +53,7 @@ def rounding_of(
     overflow = choice("overflow", overflow or ("clamp" if fmt.saturates else "inf_nan"), OVERFLOWS)
     flush = choice("subnormals", subnormals, SUBNORMALS) == "flush"
     ends = _ends(fmt, mode, overflow)
-    path = _path(fmt, mode, overflow, flush, float(ends["cap"]))
+    path = _path(fmt, mode, overflow, flush, max(ends["limit"], ends["limit_negative"]))
     drop = 23 - fmt.mantissa if path in ("short", "wide") else 0
     flush_below = fmt.min_normal if flush else 0.0
     return _rounding.Rounding(
@@ -71,26 +71,31 @@ def _path(fmt: Format, mode: str, overflow: str, flush: bool, cap: float) -> str
         if not default or (flush and fmt.mantissa < 23):
             return "wide"
         return "short" if fmt.mantissa < 23 else "flush" if flush else "as is"
-    # The number that is added must be below infinity, also twice; a spacing must have a reciprocal times 2^31.
+    # The number that is added must be below infinity, also twice; a spacing must be a normal number.
     top = np.frexp(cap)[1] + 23 - fmt.spacing[-1][1]
-    if first < -126 or first - bits < -96 or top > 127 or max(m for _, m in fmt.spacing) > 22:
+    if first - bits < -126 or top > 127 or max(m for _, m in fmt.spacing) > 22:
         return "general"
     return "tapered" if len(fmt.spacing) > 1 else "narrow"
 
 
-def _ends(fmt: Format, mode: str, overflow: str) -> dict[str, float | int | bool]:
+def _ends(fmt: Format, mode: str, overflow: str) -> dict[str, Any]:
     """Overflow as IEEE 754 has it (a mode that rounds toward zero never reaches infinity), saturated or clamped."""
-    top, bottom = float(fmt.max), -float(fmt.min) if fmt.signed else 0.0
-    limit, limit_below = top + float(fmt.ulp(top)), bottom + float(fmt.ulp(bottom))
-    bottom, limit_below = (bottom, limit_below) if fmt.signed else (top, limit)
-    high, low = _word(top), _word(bottom)
-    beyond = _beyond(fmt, overflow, high), _beyond(fmt, overflow, low)
-    over = {"TRUNC": (high, low), "ODD": (high, low), "FLOOR": (high, beyond[1]), "CEIL": (beyond[0], low)}
-    positive, negative = over.get(mode, beyond)
-    bits = {"limit": (_word(limit), _word(limit_below)), "over": (positive, negative), "infinity": beyond}
-    pairs = {name: word for name, (word, _) in bits.items()}
-    flips = {f"{name}_flip": word ^ other for name, (word, other) in bits.items()}
-    return {"cap": max(limit, limit_below), **pairs, **flips, **_nan(fmt, overflow), **_sign(fmt, overflow)}
+    top = float(fmt.max)
+    bottom = -float(fmt.min) if fmt.signed else top
+    largest = _word(top), _word(bottom)
+    beyond = tuple(_beyond(fmt, overflow, word) for word in largest)
+    directed = {
+        "TRUNC": largest,
+        "ODD": largest,
+        "FLOOR": (largest[0], beyond[1]),
+        "CEIL": (beyond[0], largest[1]),
+    }
+    over = directed.get(mode, beyond)
+    return {
+        "limit": top + float(fmt.ulp(top)), "limit_negative": bottom + float(fmt.ulp(bottom)),
+        "over": over[0], "over_negative": over[1], "infinity": beyond[0], "infinity_negative": beyond[1],
+        **_nan(fmt, overflow), **_missing(fmt, overflow),
+    }  # fmt: skip
 
 
 def _word(x: float) -> int:
@@ -115,11 +120,11 @@ def _nan(fmt: Format, overflow: str) -> dict[str, int]:
     return {"nan_and": payload, "nan_or": _NAN}
 
 
-def _sign(fmt: Format, overflow: str) -> dict[str, int | bool]:
-    """Formats without a minus zero, without a sign, without a zero: NaN stands for what is not there, or the least value."""
-    minus_zero = _SIGN if fmt.is_float and fmt.signed and fmt.nan != "zero" else 0
+def _missing(fmt: Format, overflow: str) -> dict[str, int | bool | None]:
+    """NaN stands for what a format without a sign or a zero cannot hold, or else its least value."""
     least = 0 if fmt.zero else _word(fmt.min_subnormal)
-    missing = _NAN if fmt.nan != "none" and overflow != "saturate" else least
+    instead = _NAN if fmt.nan != "none" and overflow != "saturate" else least
     return {
-        "minus_zero": minus_zero, "has_sign": fmt.signed, "least": least, "nothing": missing, "negative": missing,
+        "minus_zero": fmt.is_float and fmt.signed and fmt.nan != "zero", "least": least,
+        "nothing": None if fmt.zero else instead, "negative": None if fmt.signed else instead,
     }  # fmt: skip

@@ -27,7 +27,7 @@ cdef struct Path:  # the loops of one vector width
 cdef Rule make_rule(const GridRules* grid, bint flush) noexcept nogil:
     """FP32 to nearest is what the loops do by themselves."""
     cdef Rule rule
-    cdef bint saturate = grid.path == WIDE and grid.drop == 0 and grid.limit == 0x7F800000
+    cdef bint saturate = grid.path == WIDE and grid.drop == 0 and grid.words.limit == 0x7F800000
     rule.settle = LEAVE
     if grid.mode == RINT and (saturate or grid.path == AS_IS):
         rule.settle = NEAREST | (FLUSH if flush else 0) | (SATURATE if saturate else 0)

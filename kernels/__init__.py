@@ -28,16 +28,39 @@ from .norm.rms.op import rms_norm_grad
 from .operator.operator import Case, Operator
 from .operator.parameter import Parameter
 from .operator.registry import get_operator, operators
+from .quantised.grouped import grouped_matmul
+from .quantised.op import quant_matmul
 from .running.run_op import OpResult, run_op
 from .study.results import Study
 from .study.study import precision_study, precision_sweep
 
 __all__ = [
-    "Case", "OpResult", "Operator", "Parameter", "Study", "batch_norm_reduce_backward",
-    "batch_norm_statistics", "bce_with_logits", "bce_with_logits_backward", "convolution",
-    "convolution_backward", "flash_attention", "flash_attention_grad", "get_operator", "group_norm",
-    "group_norm_backward", "layer_norm", "matmul", "operators", "precision_study", "precision_sweep",
-    "rms_norm", "rms_norm_grad", "run_op",
+    "Case",
+    "OpResult",
+    "Operator",
+    "Parameter",
+    "Study",
+    "batch_norm_reduce_backward",
+    "batch_norm_statistics",
+    "bce_with_logits",
+    "bce_with_logits_backward",
+    "convolution",
+    "convolution_backward",
+    "flash_attention",
+    "flash_attention_grad",
+    "get_operator",
+    "group_norm",
+    "group_norm_backward",
+    "grouped_matmul",
+    "layer_norm",
+    "matmul",
+    "operators",
+    "precision_study",
+    "precision_sweep",
+    "quant_matmul",
+    "rms_norm",
+    "rms_norm_grad",
+    "run_op",
 ]  # fmt: skip
 
 _PARTS = ("aclnn", "examples", "tutorials", "validation")

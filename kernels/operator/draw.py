@@ -17,7 +17,7 @@ from .messages import near
 from .parallel import in_chunks
 
 CHUNK = 1 << 18
-DISTRIBUTIONS = ("normal", "heavy", "lognormal", "uniform", "cancel")
+DISTRIBUTIONS = ("normal", "heavy", "lognormal", "uniform", "cancel", "outliers")
 
 
 class Draw:
@@ -36,6 +36,8 @@ class Draw:
 
         normal: standard normal. heavy: Student's t with 4 degrees of freedom. lognormal: of either sign, the logarithm
         of the size with a deviation of 2. uniform: from 0 to 1. cancel: neighbours in pairs whose sum is 2^-8 of them.
+        outliers: normal, one in 1000 of them 1000 times larger, as the vendor's precision standard has them (2.1,
+        section 4.5); operators whose sums are over channels make channels large instead.
         """
         noise = _NOISE[self.distribution]
         return self._fill(name, like, lambda g, n: _shifted(noise(g, n), scale, center))
@@ -90,12 +92,18 @@ def _cancel(g: np.random.Generator, n: int) -> np.ndarray:
     return noise
 
 
+def _outliers(g: np.random.Generator, n: int) -> np.ndarray:
+    noise = g.standard_normal(n, np.float32)
+    return np.where(g.random(n, np.float32) < 1e-3, noise * np.float32(1000), noise)
+
+
 _NOISE: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "normal": _normal,
     "heavy": _heavy,
     "lognormal": _lognormal,
     "uniform": _uniform,
     "cancel": _cancel,
+    "outliers": _outliers,
 }
 
 

@@ -84,7 +84,8 @@ class Operator:
     parameters: knobs of the tiling; options: arguments of the operator itself; arguments: how its Python face takes those,
     doc: what that says of inputs, arguments and outputs (`running/face.py`). architectures: number of the core's
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
-    fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
+    fixed_dtypes: inputs whose type does not follow it. own_dtypes: inputs that keep the type in which they are given,
+    integers among them, and what it may be. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
     multiplied: the inputs that the Cube multiplies, all if left out. one_dtype: all inputs have the same, no mixtures.
     beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
@@ -113,6 +114,7 @@ class Operator:
     optional: tuple[str, ...] = ()
     main: str
     fixed_dtypes: Mapping[str, str] = field(default_factory=dict)
+    own_dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     outputs: tuple[str, ...]
     sizes: Mapping[str, str]
     cases: Mapping[str, Case]

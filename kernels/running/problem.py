@@ -107,7 +107,8 @@ def _check_names(op: Operator, present: Mapping[str, Any]) -> None:
 
 def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
     """An input as array or shape; converted if `dtype` is given, except where the operator fixes the type."""
-    target = None if dtype is None else ty.from_name(op.fixed_dtypes.get(name, dtype))
+    own = op.own_dtypes.get(name, ())
+    target = None if dtype is None or own else ty.from_name(op.fixed_dtypes.get(name, dtype))
     if isinstance(x, Shape):
         return Shape(x.shape, target) if target else x
     array = _scalar(x) if isinstance(x, int | float | np.generic) else as_array(f"{op.name}: {name}", x)
@@ -116,9 +117,10 @@ def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
             f"{op.name}: {name!r} is a {type(x).__name__}; give a numpy array or a torch CPU tensor"
         )
     found = ty.from_numpy(array.dtype.newbyteorder("="))
-    if found is None or not found.is_floating() or (target is None and found.name not in DTYPE_NAMES):
+    plain = found is not None and found.is_floating() and (target is not None or found.name in DTYPE_NAMES)
+    if not (plain and not own) and (found is None or DTYPE_NAMES.get(found.name, found.name) not in own):
         raise UsageError(
-            f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(op.dtypes, 'or')}"
+            f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(own or op.dtypes, 'or')}"
             + ("; cast the array first" if found is not None and found.is_floating() else "")
         )
     if target is not None and array.dtype != target.storage:

@@ -18,7 +18,7 @@ from ...simulator.units.cube_rules import CubeRules
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.operator import Case, Operator
-from ..operator.tensors import Arrays, Options, element_type
+from ..operator.tensors import Arrays, Options, dtype_name, element_type
 from ..running.problem import SMALLER, problem_of_inputs, require_memory
 
 FLOATS = (np.float32, np.float64)
@@ -29,7 +29,8 @@ class Data:
     """Inputs of one point of a study.
 
     exact: float32 or float64, before any rounding. shapes: of the whole problem, whose time counts; `exact` may be a
-    block of it (`sample`: a note). given: the data types in which a user gave them.
+    block of it (`sample`: a note). given: the data types in which a user gave them. kinds: data type of a run -> those of
+    the inputs that keep their own.
     """
 
     exact: Arrays
@@ -38,14 +39,23 @@ class Data:
     sample: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def stored(self, op: Operator, dtype: str) -> Arrays:
-        """The inputs as tensors of a data type, each value rounded once."""
-        return {n: encode(x, element_type(op.input_dtype(n, dtype)).name) for n, x in self.exact.items()}
+        """The inputs as tensors of a data type, each value rounded once; whole numbers are what they are."""
+        kinds = self._kinds(op, dtype)
+        return {
+            n: x if _is_whole(x) else encode(x, element_type(kinds[n]).name) for n, x in self.exact.items()
+        }
 
     def whole(self, op: Operator, dtype: str) -> dict[str, Shape]:
         """The whole problem as shapes, for its time."""
-        return {n: _shape(dims, op.input_dtype(n, dtype)) for n, dims in self.shapes.items()}
+        kinds = self._kinds(op, dtype)
+        return {n: _shape(dims, kinds[n]) for n, dims in self.shapes.items()}
+
+    def _kinds(self, op: Operator, dtype: str) -> dict[str, str]:
+        own = self.kinds.get(dtype, {})
+        return {n: own[n] if n in own else op.input_dtype(n, dtype) for n in self.shapes}
 
     def scaled(self, op: Operator, factor: float) -> Data:
         """The same with one input times a power of two."""
@@ -84,7 +94,18 @@ def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | No
     require_memory(op, shapes, SMALLER)
     origin = {"seed": seed, "distribution": distribution}
     dims = {n: x.shape for n, x in whole.items()}
-    return Data(op.draw(shapes, numbers), dims, case.options, _sample_note(shapes, part), origin)
+    kinds = {d: _own_kinds(op, op.describe(case.sizes, d)) for d in op.dtypes} if op.own_dtypes else {}
+    found = op.draw(shapes, numbers)
+    return Data(found, dims, case.options, _sample_note(shapes, part), origin, kinds=kinds)
+
+
+def _own_kinds(op: Operator, tensors: Mapping[str, Any]) -> dict[str, str]:
+    """Data types of the inputs that keep theirs."""
+    return {n: dtype_name(x) for n, x in tensors.items() if n in op.own_dtypes}
+
+
+def _is_whole(x: np.ndarray) -> bool:
+    return x.dtype.kind in "iu"
 
 
 def given(op: Operator, inputs: Mapping[str, Any], options: Options, edge: int | None) -> Data:
@@ -95,12 +116,14 @@ def given(op: Operator, inputs: Mapping[str, Any], options: Options, edge: int |
     kinds = {
         n: np.asarray(inputs[n]).dtype.newbyteorder("=").name for n in arrays if n not in op.fixed_dtypes
     }
-    problem_of_inputs(op, arrays, _widest(op), options)
+    own = {n: np.asarray(inputs[n]) for n in arrays if n in op.own_dtypes}
+    problem_of_inputs(op, {**arrays, **own}, _widest(op), options)
     part = slices(op, arrays, edge)
     exact = {n: np.ascontiguousarray(x[part[n]]) if n in part else x for n, x in arrays.items()}
     require_memory(op, {n: _shape(x.shape, "float32") for n, x in exact.items()}, SMALLER)
     dims = {n: x.shape for n, x in arrays.items()}
-    return Data(exact, dims, options, _sample_note(exact, part), given=kinds)
+    own_kinds = dict.fromkeys(op.dtypes, _own_kinds(op, own)) if own else {}
+    return Data(exact, dims, options, _sample_note(exact, part), given=kinds, kinds=own_kinds)
 
 
 def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[str, tuple[slice, ...]]:
@@ -142,7 +165,7 @@ def cube_rounding(resolved: Resolution, rules: CubeRules) -> Callable[[np.ndarra
 
 def decoded(stored: Arrays) -> Arrays:
     """Stored inputs as float32 or float64, each value as it is."""
-    return {n: x if x.dtype in FLOATS else decode(x) for n, x in stored.items()}
+    return {n: x if x.dtype in FLOATS or _is_whole(x) else decode(x) for n, x in stored.items()}
 
 
 def with_size(op: Operator, case: Case, name: str, value: int | tuple[int, ...]) -> Case:
@@ -191,6 +214,8 @@ def _cut_shape(x: Shape, part: tuple[slice, ...] | None) -> Shape:
 
 def _wide(op: Operator, name: str, x: Any) -> np.ndarray:
     array = np.asarray(x)
+    if _is_whole(array) and name in op.own_dtypes:
+        return array
     if array.dtype.kind not in "fV" or array.dtype.itemsize > 8:
         raise UsageError(f"{op.name}: {name!r} holds {array.dtype}; it must hold floating-point numbers")
     array = array.astype(array.dtype.newbyteorder("="), copy=False)

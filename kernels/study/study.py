@@ -263,7 +263,7 @@ def sample_edge(sample: int | None) -> int | None:
 
 
 def with_options(data: Data, options: Options | None) -> Data:
-    return Data(data.exact, data.shapes, {**data.options, **(options or {})}, data.sample, data.origin)
+    return replace(data, options={**data.options, **(options or {})})
 
 
 def read_reference(op: Operator, given: Mapping[str, Any] | None) -> Arrays:

@@ -88,7 +88,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "--window": ("0:1", ":", "1:0", "nan:nan", "-1:", "x", "0:inf", "1e999:"),
     "--table": ("table.csv", "x.run", "none.csv"),
     "--group": ("nothing", "products"),
-    "--distribution": ("normal", "heavy", "lognormal", "uniform", "cancel", "no"),
+    "--distribution": ("normal", "heavy", "lognormal", "uniform", "cancel", "outliers", "no"),
     "--sweep": ("k", "scale", "distribution", "no"),
     "--export": ("csv", "json", "python", "no"),
     "--timeline": ("100", "0", "-1", "x"),

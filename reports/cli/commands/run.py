@@ -96,7 +96,7 @@ def _check_no_record(argument: str | None) -> None:
     "--distribution",
     "D",
     "normal",
-    "Of the random inputs: normal, heavy (the tails of real gradients), lognormal, uniform or cancel.",
+    "Of the random inputs: normal, heavy (the tails of real gradients), lognormal, uniform, cancel or outliers.",
 )
 @click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")

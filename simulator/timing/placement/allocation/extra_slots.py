@@ -63,8 +63,10 @@ def cross(a: Allocation, op: Op) -> None:
 
 def _in_turn(a: Allocation, slot: Slot, v: Value) -> Slot:
     """With copies for the iterations of a loop that are under way at once."""
-    stages = a.stages(a.loop)
-    if stages is not None:
+    stages, asked = a.stages(a.loop), a.needs.program.copies.get(v.id, 1)
+    if asked > 1 and a.loops:  # the author's wish holds for each of its places
+        slot.copies, slot.loop, (slot.start, slot.end) = asked, a.loop, a.lives.spans[a.loop]
+    elif stages is not None:
         kept = a.choice.tiles if v.id in stages.kept else 1
         copies = max(kept, min(a.copies(a.loops[-1]), a.choice.most_in(slot.space)))
         slot.copies, slot.loop, (slot.start, slot.end) = copies, a.loop, a.lives.spans[a.loop]

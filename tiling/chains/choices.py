@@ -17,14 +17,17 @@ from ...kernels.chains.bench import ChainBench
 from ...kernels.chains.chain import Chain, ChainStep
 from ...kernels.chains.lowering import LoweredStep, input_shapes
 from ...kernels.operator.notes import mode_name
-from ...simulator.device import CUBE_MATH_TYPES
+from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES
 from ...simulator.errors import AscendtileError, UsageError
+from ...simulator.precision.splits import SPLITS
+from ...simulator.products import Product
 from ..space.space import Columns, Point, Rule, Space
 
-MOST_ASSIGNMENTS = 2_000_000
+MOST_ASSIGNMENTS = 200_000
 REFUSED = "an operator or the product refuses it"
 REPEATED = "a cubeMathType that computes what one before it does"
 FORMATS = ("fp16", USUAL_FORMAT)
+SPLIT = "splits"  # among the modes of an axis: every split of FP32 operands
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class ChainChoices:
     tables: dict[str, dict[tuple[Any, ...], StepChoice]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        axes = dict(self.given) or _usual_axes(self.chain, {**self.fixed_formats, **self.fixed_modes})
+        fixed = {**self.fixed_formats, **self.fixed_modes}
+        axes = dict(self.given) or _usual_axes(self.chain, fixed, self.bench.product)
         self.of_steps = {n for n in axes if set(self.chain.members(n)) <= {s.name for s in self.chain.steps}}
         self.axes = {n: self._read(n, values) for n, values in axes.items()}
         rules = [Rule(REFUSED, self._accepted, True), Rule(REPEATED, self._first_of_its_kind, True)]
@@ -113,13 +117,14 @@ class ChainChoices:
         """Values as they are named; each is checked."""
         if name in self.of_steps:
             steps = {s.name: s.operator for s in self.chain.steps}
-            modes = [mode_name(steps[m], x) for m in self.chain.members(name)[:1] for x in values]
+            given = [x for value in values for x in (SPLITS if value == SPLIT else (value,))]
+            modes = [mode_name(steps[m], x) for m in self.chain.members(name)[:1] for x in given]
             odd = [m for m in self.chain.members(name) if m not in self.chain.products]
             if odd:
                 raise UsageError(
                     f"the chain {self.chain.name}: step {odd[0]!r} multiplies nothing; it has no mode"
                 )
-            return tuple(sorted(dict.fromkeys(modes), key=CUBE_MATH_TYPES.index))
+            return tuple(sorted(dict.fromkeys(modes), key=MATH_MODES.index))
         return tuple({self.bench.storage(str(x)).name: str(x) for x in values}.values())  # one of each
 
     def _touching(self, step: ChainStep) -> tuple[str, ...]:
@@ -160,7 +165,7 @@ class ChainChoices:
         if step.name not in assignment.modes:
             return []
         here, out = self._computation(low), []
-        for mode in CUBE_MATH_TYPES[: CUBE_MATH_TYPES.index(low.mode)]:
+        for mode in MATH_MODES[: MATH_MODES.index(low.mode)]:
             try:
                 other = self.bench.lowered(
                     step, replace(assignment, modes={**assignment.modes, step.name: mode})
@@ -193,14 +198,18 @@ class ChainChoices:
         return out
 
 
-def _usual_axes(chain: Chain, fixed: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Groups of the chain, and tensors and steps that are in none; what is fixed is left out."""
+def _usual_axes(chain: Chain, fixed: Mapping[str, Any], product: Product) -> dict[str, tuple[str, ...]]:
+    """Groups of the chain, and tensors and steps that are in none; what is fixed is left out.
+
+    Splits of FP32 operands are among the modes where the Cube does not take FP32.
+    """
+    modes = CUBE_MATH_TYPES if USUAL_FORMAT in product.texts("dtypes.cube_inputs") else MATH_MODES
     done = {member for n in fixed for member in chain.members(n)}
     axes: dict[str, tuple[str, ...]] = {}
     for n in (*chain.groups, *chain.tensors, *chain.products):
         members = chain.members(n)
         if done.isdisjoint(members):
-            axes[n] = CUBE_MATH_TYPES if set(members) <= set(chain.products) else FORMATS
+            axes[n] = modes if set(members) <= set(chain.products) else FORMATS
             done.update(members)
     return axes
 

@@ -99,10 +99,13 @@ def _lacking_types(call: Call) -> Iterator[str]:
     storage = product.texts("dtypes.storage")
     for t, loc in call.program.foreign.items():
         if t.name not in storage:
-            like = "int8" if t.bits <= 8 else "fp32"
+            like, size = (
+                "int8" if t.bits <= 8 else "fp32",
+                f"{8 * t.itemsize} bits" if t.bits > 4 else "a byte, or half a byte",
+            )
             yield (
                 f"{product.name} has no {_both_names(t)}, which {call.kernel.name} makes at {loc.file}:{loc.line}: values "
-                f"by the rules of the format; {8 * t.itemsize} bits an element in memory; casts take the time of those "
+                f"by the rules of the format; {size} an element in memory; casts take the time of those "
                 f"between fp16 and {like}, arithmetic is that of fp32 (assumed); it has {', '.join(storage)}"
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
@@ -39,11 +40,6 @@ def switch_name(rounding: str) -> str:
     return next(n for n, x in _REGISTER.items() if x == rounding)
 
 
-def block_round(device: Device) -> str:
-    """Rounding of the accumulator as the Cube's rules name it."""
-    return _REGISTER[choice(device, "cube_block_round")]
-
-
 def stated(device: Device) -> dict[str, str]:
     """Every choice described: its value, and whether the user made it or it is not published."""
     out = {name: _description(device, name) for name in SWITCHES}
@@ -73,62 +69,66 @@ def _graded(value: Any, assumed: bool) -> str:
 
 def numerics(device: Device) -> Numerics:
     """The choices in force, as the units take them."""
-    of_product = {name: choice(device, name) for name in OF_PRODUCT}
+    chosen = {name: choice(device, name) for name in SWITCHES}
+    chosen["hf32_round"] = switch_name(hf32_round(device))
+    if chosen["fp16_accumulator"] == "on":
+        _check_fp16_accumulator(device)
+    return numerics_of(chosen, accumulate=device.accumulate, hf32=device.hf32)
+
+
+def numerics_of(chosen: Mapping[str, Any], accumulate: str = "exact", hf32: bool = False) -> Numerics:
+    """Choices by name, one for each of SWITCHES, as the units take them. accumulate, hf32: of the device."""
     return Numerics(
-        sum_order=of_product["sum_order"],
-        sum_tree=choice(device, "sum_tree"),
-        repeat_bytes=int(choice(device, "sum_repeat_bytes")),
-        overflow=of_product["overflow_mode"],
-        directed_overflow=choice(device, "directed_overflow"),
-        to_integer=choice(device, "float_to_int_overflow"),
-        cast_round=_REGISTER[choice(device, "cast_round")],
-        fused=choice(device, "fma_round") == "once",
-        fp32_subnormals=of_product["fp32_subnormals"],
-        bf16_subnormals=_as_fp32(device, "bf16_subnormals"),
-        fp16_subnormals=of_product["fp16_subnormals"],
-        cube=_cube(device),
-        hf32=device.hf32,
-        coarse=choice(device, "recip_rsqrt_model") == "nine_bits",
+        sum_order=chosen["sum_order"],
+        sum_tree=chosen["sum_tree"],
+        repeat_bytes=int(chosen["sum_repeat_bytes"]),
+        overflow=chosen["overflow_mode"],
+        directed_overflow=chosen["directed_overflow"],
+        to_integer=chosen["float_to_int_overflow"],
+        cast_round=_REGISTER[chosen["cast_round"]],
+        fused=chosen["fma_round"] == "once",
+        fp32_subnormals=chosen["fp32_subnormals"],
+        bf16_subnormals=_as_fp32(chosen, "bf16_subnormals"),
+        fp16_subnormals=chosen["fp16_subnormals"],
+        cube=_cube(chosen, accumulate),
+        hf32=hf32,
+        coarse=chosen["recip_rsqrt_model"] == "nine_bits",
     )
 
 
-def _cube(device: Device) -> CubeRules:
-    block_k = choice(device, "cube_block_k")
+def _cube(chosen: Mapping[str, Any], accumulate: str) -> CubeRules:
+    block_k = chosen["cube_block_k"]
     one = isinstance(block_k, int)
     return CubeRules(
-        accumulate=device.accumulate,
-        overflow=choice(device, "overflow_mode"),
-        hf32_round=hf32_round(device),
-        hf32_grid={"11": "hf32", "10": "tf32"}[choice(device, "hf32_bits")],
-        fp32_subnormals=_as_fp32(device, "cube_subnormals"),
-        bf16_subnormals=_as_fp32(device, "bf16_subnormals"),
-        fp16_subnormals=choice(device, "fp16_subnormals"),
-        hf32_subnormals="flush" if choice(device, "hf32_flush_subnormal_inputs") == "on" else "keep",
+        accumulate=accumulate,
+        overflow=chosen["overflow_mode"],
+        hf32_round=_REGISTER[chosen["hf32_round"]],
+        hf32_grid={"11": "hf32", "10": "tf32"}[chosen["hf32_bits"]],
+        fp32_subnormals=_as_fp32(chosen, "cube_subnormals"),
+        bf16_subnormals=_as_fp32(chosen, "bf16_subnormals"),
+        fp16_subnormals=chosen["fp16_subnormals"],
+        hf32_subnormals="flush" if chosen["hf32_flush_subnormal_inputs"] == "on" else "keep",
         block_k=block_k if one else None,
         block_k_of=() if one or block_k == "per_format" else tuple(block_k_of(block_k).items()),
-        block_round=block_round(device),
-        block_sum=choice(device, "cube_block_sum"),
-        k_order=choice(device, "cube_k_order"),
-        accumulator="fp16" if _fp16_accumulator(device) else None,
+        block_round=_REGISTER[chosen["cube_block_round"]],
+        block_sum=chosen["cube_block_sum"],
+        k_order=chosen["cube_k_order"],
+        accumulator="fp16" if chosen["fp16_accumulator"] == "on" else None,
     )
 
 
-def _as_fp32(device: Device, name: str) -> str:
+def _as_fp32(chosen: Mapping[str, Any], name: str) -> str:
     """The rule of a type for subnormal values, where it is not that of FP32."""
-    chosen: str = choice(device, name)
-    return choice(device, "fp32_subnormals") if chosen == "as_fp32" else chosen
+    return str(chosen["fp32_subnormals"] if chosen[name] == "as_fp32" else chosen[name])
 
 
-def _fp16_accumulator(device: Device) -> bool:
+def _check_fp16_accumulator(device: Device) -> None:
     """Documented for 910A and 310P, whose Cubes take no FP32 (platform configuration, Mmad)."""
-    if choice(device, "fp16_accumulator") == "off":
-        return False
     if "fp32" in device.product.texts("dtypes.cube_inputs"):
         raise UsageError(
             f"numerics fp16_accumulator: the Cube of {device.product.name} accumulates FP16 products in FP32; "
             "an FP16 accumulator is on ascend910a and ascend310p"
         )
-    return True
 
 
 # Fields of a device that are told in their own words, or that neither times nor values depend on.

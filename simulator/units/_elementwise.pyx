@@ -232,7 +232,7 @@ cdef float row_sum(
     count = (n + lanes - 1) // lanes
     for i in range(count):
         sums[i] = repeat_sum(x + i * lanes, min(lanes, n - i * lanes), lanes, work, rules)
-    if sequential:
+    if sequential or rules.tree == SEQUENTIAL:
         return running_sum(sums, count, rules)
     while count > 1:
         n = count

@@ -32,7 +32,7 @@ class Numerics:
     """Choices of the units that differ between products and runs.
 
     sum_order: tree_tree or tree_sequential, of the repeats of a sum. sum_tree: within a repeat "adjacent" lanes are added
-    (documented), the "halves" of it, or one lane after another ("sequential"). repeat_bytes: of a repeat, 32 to 512.
+    (documented), the "halves" of it, or one lane, and one repeat, after another ("sequential"). repeat_bytes: of a repeat, 32 to 512.
     overflow: inf_nan (IEEE) or saturate (the largest finite value, NaN becomes 0). fp32_subnormals: of FP32, one of
     SUBNORMAL_RULES. bf16_subnormals: of BF16, None: as FP32. fp16_subnormals: of FP16.
     cast_round: of casts to a half that name no mode. directed_overflow: what too large a value becomes in a cast toward

@@ -1,7 +1,8 @@
 """What the Cube is asked about its steps: T1 to T6 of the numerics specification, with experiments for each question.
 
-A chain of two products: the first one puts a whole number into the accumulator, power of two by power of two, which no order,
-rounding or alignment can change; the second one asks. Operands are numbers of at most 8 bits, or 11 where the format has them.
+A chain of two products: the first one puts a whole number into the accumulator, power of two by power of two, which no
+order, rounding or alignment can change; the second one asks. Operands are numbers of at most 8 bits, or 11 where the format
+has them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .experiment import Experiment, Operand, empty, operand
+from .experiment import BoardTensor, Experiment, empty, operand
 
 FORMATS = ("fp16", "bf16", "hf32", "fp32")
 STORED = {"hf32": "fp32"}  # what memory holds of a format, where that is another one
@@ -26,7 +27,7 @@ def chain(name: str, fmt: str, a: np.ndarray, b: np.ndarray) -> Experiment:
     return chain_of(name, fmt, operand(a, stored), operand(b, stored))
 
 
-def chain_of(name: str, fmt: str, a: Operand, b: Operand) -> Experiment:
+def chain_of(name: str, fmt: str, a: BoardTensor, b: BoardTensor) -> Experiment:
     programs, steps, m, k = a.words.shape
     n = b.words.shape[-1]
     precision = "hf32" if fmt == "hf32" else "ieee"
@@ -96,7 +97,10 @@ def _ties(digits: int) -> Iterable[Row]:
             yield sign * number, [(sign, 0.75)]
         for more in (0, 1, 2, 3):  # quarters of the last place, without bits below the first one
             yield sign * (top - more), [(sign * nearly[0], nearly[1])] * 2
-            yield sign * (top - more), [(0, 0), (sign * nearly[0], nearly[1]), (0, 0), (sign * nearly[0], nearly[1])]
+            yield (
+                sign * (top - more),
+                [(0, 0), (sign * nearly[0], nearly[1]), (0, 0), (sign * nearly[0], nearly[1])],
+            )
 
 
 def _beyond_ties(digits: int, most: int) -> Iterable[Row]:
@@ -140,7 +144,10 @@ def _drawn(digits: int) -> Iterable[Row]:
         shift = random.integers(-14, digits - 14, TERMS)
         yield (
             int(random.integers(-(2**digits) + 1, 2**digits)),
-            [(float(p) * 2.0 ** int(s // 2), float(q) * 2.0 ** int(s - s // 2)) for p, q, s in zip(x, y, shift, strict=True)],
+            [
+                (float(p) * 2.0 ** int(s // 2), float(q) * 2.0 ** int(s - s // 2))
+                for p, q, s in zip(x, y, shift, strict=True)
+            ],
         )
 
 
@@ -150,7 +157,13 @@ def sums_of(fmt: str, digits: int = FP32_DIGITS) -> Experiment:
     Each row above is a row and a column of a program, and their element answers it; the other elements mix the factors of
     two questions. digits: of the accumulator; the narrow one is scaled up by 2^4, so that small products stay normal FP16.
     """
-    rows = [*_ties(digits), *_beyond_ties(digits, 255 if fmt == "bf16" else 2047), *_little(digits), *_pairs(digits), *_drawn(digits)]
+    rows = [
+        *_ties(digits),
+        *_beyond_ties(digits, 255 if fmt == "bf16" else 2047),
+        *_little(digits),
+        *_pairs(digits),
+        *_drawn(digits),
+    ]
     rows += rows[: -len(rows) % COLUMNS]
     programs = len(rows) // COLUMNS
     scale = 0 if digits == FP32_DIGITS else 4
@@ -161,5 +174,5 @@ def sums_of(fmt: str, digits: int = FP32_DIGITS) -> Experiment:
             a[r, k], b[r // COLUMNS, k, r % COLUMNS] = x * 2.0**scale, y
     start_of = first[0].reshape(programs, COLUMNS, TERMS), np.broadcast_to(first[1], b.shape)
     name = f"sums_{fmt}" + (f"_{digits}_bits" if scale else "")
-    a = a.reshape(programs, COLUMNS, TERMS)
-    return chain(name, fmt, np.stack([start_of[0], a], 1), np.stack([start_of[1], b], 1))
+    asked = a.reshape(programs, COLUMNS, TERMS)
+    return chain(name, fmt, np.stack([start_of[0], asked], 1), np.stack([start_of[1], b], 1))

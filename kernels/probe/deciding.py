@@ -1,6 +1,6 @@
 """From bits to answers: each question by elimination, then what the answers say together, then every bit once more.
 
-    findings = decide(observed)         # words by name of the experiment, as result files have them
+findings = decide(observed)         # words by name of the experiment, as result files have them
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .assumed import assumed_vectors, judge
 from .cube_experiments import FORMATS, MOST_STEP
 from .elimination import agreeing, nearest, same
 from .experiment import Words, values_of
-from .findings import NAMED, NONE, OPEN, SEVERAL, Answer, ProbeFindings
+from .findings import NAMED, NONE, OPEN, SEVERAL, ProbeAnswer, ProbeFindings
 from .measured import measured_answers
 from .predict import predict
 from .questions import QUESTIONS, STEPS, SUMS, Question
@@ -33,7 +33,7 @@ class _State:
     errors: Mapping[str, str]
     named: Choices = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[ProbeAnswer] = field(default_factory=list)
     left: dict[str, list[Choices]] = field(default_factory=dict)
 
     def missing(self, experiments: Iterable[str]) -> str:
@@ -74,7 +74,7 @@ def _steps(state: _State) -> None:
         names = names_of(fmt)
         gone = state.missing(names)
         if gone:
-            state.answers.append(Answer(_steps_question(fmt), OPEN, detail=gone))
+            state.answers.append(ProbeAnswer(_steps_question(fmt), OPEN, detail=gone))
             continue
         found[fmt] = read_steps(fmt, state.observed)
         state.answers.append(_steps_answer(fmt, found[fmt]))
@@ -85,7 +85,11 @@ def _steps(state: _State) -> None:
         state.named["cube_k_order"] = orders.pop()
     elif orders:
         detail = "formats differ, which no choice of the numerics can say"
-        state.answers.append(Answer("order of steps of all formats", NONE, {"cube_k_order": tuple(sorted(orders))}, detail=detail))
+        state.answers.append(
+            ProbeAnswer(
+                "order of steps of all formats", NONE, {"cube_k_order": tuple(sorted(orders))}, detail=detail
+            )
+        )
     if "fp16" in found:
         state.named["fp16_accumulator"] = "on" if found["fp16"].accumulator == "fp16" else "off"
     if state.sizes:
@@ -96,18 +100,18 @@ def _steps_question(fmt: str) -> str:
     return f"steps of {fmt.upper()} products"
 
 
-def _steps_answer(fmt: str, found: Steps) -> Answer:
+def _steps_answer(fmt: str, found: Steps) -> ProbeAnswer:
     about = _steps_question(fmt), names_of(fmt), found.bits
     if found.size is None:
         detail = f"{found.mixed} pairs of products fit no size of steps"
-        return Answer(about[0], NONE, {}, *about[1:], detail)
+        return ProbeAnswer(about[0], NONE, {}, *about[1:], detail)
     values: dict[str, tuple[Any, ...]] = {"cube_block_k": (f"{fmt}={found.size}",)}
     if fmt == "fp16":
         values["fp16_accumulator"] = ("on" if found.accumulator == "fp16" else "off",)
     if found.size == MORE:
         detail = f"more than {MOST_STEP} products in a step: a longer product would tell how many"
-        return Answer(about[0], SEVERAL, {"cube_block_k": (f"{fmt}>{MOST_STEP}",)}, *about[1:], detail)
-    return Answer(about[0], NAMED, {**values, "cube_k_order": (found.order,)}, *about[1:])
+        return ProbeAnswer(about[0], SEVERAL, {"cube_block_k": (f"{fmt}>{MOST_STEP}",)}, *about[1:], detail)
+    return ProbeAnswer(about[0], NAMED, {**values, "cube_k_order": (found.order,)}, *about[1:])
 
 
 # -- the other questions
@@ -119,7 +123,9 @@ def _ask(question: Question, state: _State) -> None:
     unknown = [n for n in question.needs if n not in state.named]
     if gone or unknown or not names:
         detail = gone or f"needs {', '.join(unknown)}" if gone or unknown else "needs the steps of a format"
-        state.answers.append(Answer(question.name, OPEN, {n: () for n in question.choices}, detail=detail))
+        state.answers.append(
+            ProbeAnswer(question.name, OPEN, {n: () for n in question.choices}, detail=detail)
+        )
         return
     experiments = [all_experiments()[n] for n in names]
     bits = sum(state.observed[n].nbytes * 8 for n in names)
@@ -129,11 +135,11 @@ def _ask(question: Question, state: _State) -> None:
         best = nearest(tried, state.named, experiments, state.observed)
         told = " ".join(f"{n}={x}" for n, x in best.choices.items())
         detail = f"nearest is {told}: {best.differing} of {best.elements} elements differ; {best.where}"
-        state.answers.append(Answer(question.name, NONE, {}, tuple(names), bits, detail))
+        state.answers.append(ProbeAnswer(question.name, NONE, {}, tuple(names), bits, detail))
         return
     state.left[question.name] = left
     values = {n: tuple(dict.fromkeys(c[n] for c in left)) for n in question.choices}
-    state.answers.append(Answer(question.name, NAMED, values, tuple(names), bits))
+    state.answers.append(ProbeAnswer(question.name, NAMED, values, tuple(names), bits))
     state.named |= {n: x[0] for n, x in values.items() if len(x) == 1 and n in SUMS}
 
 
@@ -143,9 +149,12 @@ def _answerable(question: Question, state: _State) -> list[str]:
         return list(question.experiments)
     pairs = zip(question.formats, question.experiments, strict=True)
     found = [n for f, n in pairs if n in state.observed and f in state.sizes]
-    if "sums_fp16" in found:
-        narrow = f"sums_fp16_{NARROW}_bits"
-        found[found.index("sums_fp16")] = narrow if state.named.get("fp16_accumulator") == "on" else "sums_fp16"
+    if (
+        "sums_fp16" in found
+    ):  # a wide accumulator shows in both; a narrow one has no room for the sums of the first
+        found.append(f"sums_fp16_{NARROW}_bits")
+        if state.named.get("fp16_accumulator") == "on":
+            found.remove("sums_fp16")
     return [n for n in found if n in state.observed]
 
 
@@ -174,21 +183,25 @@ def _allowed(relations: Iterable[Sequence[Choices]]) -> dict[str, set[Any]]:
     return out
 
 
-def _together(answer: Answer, state: _State) -> Answer:
+def _together(answer: ProbeAnswer, state: _State) -> ProbeAnswer:
     left = state.left.get(answer.question)
     if left is None:
         return answer
     if not left:
-        others = [q.name for q in QUESTIONS if q.name != answer.question and set(q.choices) & set(answer.values)]
+        others = [
+            q.name for q in QUESTIONS if q.name != answer.question and set(q.choices) & set(answer.values)
+        ]
         detail = f"its bits and those of {' and '.join(others)} agree with no one configuration"
         return replace(answer, verdict=NONE, detail=detail)
     values = {n: tuple(dict.fromkeys(c[n] for c in left)) for n in answer.values}
     several = [n for n, x in values.items() if len(x) > 1 and not _named_elsewhere(n, answer, state)]
-    detail = f"{', '.join(several)}: no operand of these experiments tells the values apart" if several else ""
+    detail = (
+        f"{', '.join(several)}: no operand of these experiments tells the values apart" if several else ""
+    )
     return replace(answer, verdict=SEVERAL if several else NAMED, values=values, detail=detail)
 
 
-def _named_elsewhere(name: str, answer: Answer, state: _State) -> bool:
+def _named_elsewhere(name: str, answer: ProbeAnswer, state: _State) -> bool:
     others = (left for q, left in state.left.items() if q != answer.question and left and name in left[0])
     return any(len({c[name] for c in left}) == 1 for left in others)
 
@@ -199,7 +212,9 @@ def _choices(state: _State) -> Choices:
     if any(k == MORE for k in state.sizes.values()):
         steps["cube_block_k"] = steps_text({f: k for f, k in state.sizes.items() if k != MORE})
     failed = {n for a in state.answers if a.verdict == NONE for n in a.values}
-    found = {n: next(iter(x)) for n, x in _allowed(state.left.values()).items() if len(x) == 1 and n not in failed}
+    found = {
+        n: next(iter(x)) for n, x in _allowed(state.left.values()).items() if len(x) == 1 and n not in failed
+    }
     return {n: x for n, x in {**steps, **found}.items() if x != ""}
 
 
@@ -226,7 +241,7 @@ def _as_named(name: str, chosen: Choices, state: _State) -> bool:
     return same(predict(experiment, units_of(chosen)), state.observed[name], experiment)
 
 
-def _told(answer: Answer) -> str:
+def _told(answer: ProbeAnswer) -> str:
     return ", ".join(f"{n}={x[0]}" for n, x in answer.values.items())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .experiment import Experiment, Operand, Words
+from .experiment import BoardTensor, Experiment, Words
 from .predict import predict
 from .space import Choices, units_of
 
@@ -23,7 +23,10 @@ class Nearest:
 
 
 def agreeing(
-    candidates: Sequence[Choices], base: Choices, experiments: Sequence[Experiment], observed: Mapping[str, Words]
+    candidates: Sequence[Choices],
+    base: Choices,
+    experiments: Sequence[Experiment],
+    observed: Mapping[str, Words],
 ) -> list[Choices]:
     """Candidates, each with what `base` says of other choices, that give every observed bit."""
     left = list(candidates)
@@ -39,8 +42,8 @@ def _parts(experiment: Experiment, words: Words) -> Iterator[tuple[Experiment, W
         yield experiment, words
         return
     for p in range(len(words)):
-        one = {n: Operand(x.dtype, x.words[p : p + 1]) for n, x in experiment.inputs.items()}
-        out = {n: Operand(x.dtype, x.words[p : p + 1]) for n, x in experiment.outputs.items()}
+        one = {n: BoardTensor(x.dtype, x.words[p : p + 1]) for n, x in experiment.inputs.items()}
+        out = {n: BoardTensor(x.dtype, x.words[p : p + 1]) for n, x in experiment.outputs.items()}
         yield replace(experiment, inputs=one, outputs=out, grid=(1,)), words[p : p + 1]
 
 
@@ -53,35 +56,41 @@ def differing(a: Words, b: Words, experiment: Experiment) -> np.ndarray:
     out = experiment.output
     if out.dtype == "int32":
         return np.asarray(a != b)
-    x, y = (Operand(out.dtype, w).values for w in (a, b))
+    x, y = (BoardTensor(out.dtype, w).values for w in (a, b))
     return np.asarray((a != b) & ~(np.isnan(x) & np.isnan(y)))
 
 
 def nearest(
-    candidates: Sequence[Choices], base: Choices, experiments: Sequence[Experiment], observed: Mapping[str, Words]
+    candidates: Sequence[Choices],
+    base: Choices,
+    experiments: Sequence[Experiment],
+    observed: Mapping[str, Words],
 ) -> Nearest:
     """The best of candidates of which none agrees."""
-    best: Nearest | None = None
+    best, fewest = candidates[0], sum(observed[e.name].size for e in experiments) + 1
     for choices in candidates:
-        found = _differences(choices, base, experiments, observed)
-        if best is None or found.differing < best.differing:
-            best = found
-    assert best is not None
-    return best
+        units, count = units_of(base | choices), 0
+        for part, words in (p for e in experiments for p in _parts(e, observed[e.name])):
+            count += int(differing(predict(part, units), words, part).sum())
+            if count >= fewest:  # no better one: the rest need not be computed
+                break
+        else:
+            best, fewest = choices, count
+    return Nearest(best, fewest, *_shown(best, base, experiments, observed))
 
 
-def _differences(
+def _shown(
     choices: Choices, base: Choices, experiments: Sequence[Experiment], observed: Mapping[str, Words]
-) -> Nearest:
-    count, elements, where = 0, 0, ""
+) -> tuple[int, str]:
+    """Elements that were compared, and the first one that differs."""
+    units, where = units_of(base | choices), ""
     for experiment in experiments:
-        expected, seen = predict(experiment, units_of(base | choices)), observed[experiment.name]
+        expected, seen = predict(experiment, units), observed[experiment.name]
         wrong = differing(expected, seen, experiment)
         if wrong.any() and not where:
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
             where = f"{experiment.name}{list(at)} is {_hex(seen[at])}, the model gives {_hex(expected[at])}"
-        count, elements = count + int(wrong.sum()), elements + wrong.size
-    return Nearest(choices, count, elements, where)
+    return sum(observed[e.name].size for e in experiments), where
 
 
 def _hex(word: np.generic) -> str:

@@ -18,7 +18,7 @@ WORDS = {"fp32": np.uint32, "int32": np.int32, "fp16": np.uint16, "bf16": np.uin
 
 
 @dataclass(frozen=True)
-class Operand:
+class BoardTensor:
     """A tensor of a kernel: its data type, of WORDS, and its bits."""
 
     dtype: str
@@ -40,18 +40,18 @@ class Experiment:
 
     name: str
     kernel: str
-    inputs: Mapping[str, Operand]
-    outputs: Mapping[str, Operand]
+    inputs: Mapping[str, BoardTensor]
+    outputs: Mapping[str, BoardTensor]
     constants: Mapping[str, Any] = field(default_factory=dict)
     grid: tuple[int, ...] = (1,)
     operand: str = ""
 
     @property
-    def tensors(self) -> dict[str, Operand]:
+    def tensors(self) -> dict[str, BoardTensor]:
         return {**self.inputs, **self.outputs}
 
     @property
-    def output(self) -> Operand:
+    def output(self) -> BoardTensor:
         """The only output."""
         (found,) = self.outputs.values()
         return found
@@ -78,23 +78,23 @@ class Experiment:
         return found.hexdigest()[:16]
 
 
-def operand(values: ArrayLike, dtype: str) -> Operand:
+def operand(values: ArrayLike, dtype: str) -> BoardTensor:
     """Values, which the type holds exactly, as an operand."""
     if dtype == "int32":
-        return Operand(dtype, np.array(values, np.int32))
-    held = Operand(dtype, words_of(np.asarray(values, np.float32), dtype))
+        return BoardTensor(dtype, np.array(values, np.int32))
+    held = BoardTensor(dtype, words_of(np.asarray(values, np.float32), dtype))
     if not np.array_equal(held.values, values, equal_nan=True):
         raise AssertionError(f"an operand of an experiment is no {dtype} number")
     return held
 
 
-def of_words(words: ArrayLike, dtype: str) -> Operand:
-    return Operand(dtype, np.array(words, WORDS[dtype]))
+def of_words(words: ArrayLike, dtype: str) -> BoardTensor:
+    return BoardTensor(dtype, np.array(words, WORDS[dtype]))
 
 
-def empty(shape: tuple[int, ...], dtype: str) -> Operand:
+def empty(shape: tuple[int, ...], dtype: str) -> BoardTensor:
     """An output that is zero before the launch."""
-    return Operand(dtype, np.zeros(shape, WORDS[dtype]))
+    return BoardTensor(dtype, np.zeros(shape, WORDS[dtype]))
 
 
 def values_of(words: Words, dtype: str) -> np.ndarray:

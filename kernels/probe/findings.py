@@ -9,13 +9,13 @@ from typing import Any
 from ...simulator.precision.numerics_file import numerics_text
 from .assumed import VectorVerdict
 
-# How a question ends. NAMED: one model agrees with every bit. SEVERAL: the ones listed do. NONE: no model does. OPEN: there is
-# no result to decide with. MEASURED: a figure, not a choice.
+# How a question ends. NAMED: one model agrees with every bit. SEVERAL: the ones listed do. NONE: no model does. OPEN: there
+# is no result to decide with. MEASURED: a figure, not a choice.
 NAMED, SEVERAL, NONE, OPEN, MEASURED = "named", "several agree", "none agrees", "open", "measured"
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeAnswer:
     """values: by choice, those that agree with every bit. experiments, bits: what was compared. detail: one sentence."""
 
     question: str
@@ -46,12 +46,12 @@ class ProbeFindings:
 
     product: str
     versions: Mapping[str, str]
-    answers: tuple[Answer, ...]
+    answers: tuple[ProbeAnswer, ...]
     choices: Mapping[str, Any]
     vectors: tuple[VectorVerdict, ...]
 
     @property
-    def open_questions(self) -> list[Answer]:
+    def open_questions(self) -> list[ProbeAnswer]:
         return [a for a in self.answers if not a.settled]
 
     def numerics_file(self, date: str) -> str:
@@ -67,7 +67,12 @@ class ProbeFindings:
             "choices": dict(self.choices),
             "open": len(self.open_questions),
             "vectors": [
-                {"id": v.vector.number, "verdict": v.verdict, "reason": v.reason, "observed": _word(v.observed)}
+                {
+                    "id": v.vector.number,
+                    "verdict": v.verdict,
+                    "reason": v.reason,
+                    "observed": _word(v.observed),
+                }
                 for v in self.vectors
             ],
         }

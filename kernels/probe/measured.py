@@ -13,7 +13,7 @@ import numpy as np
 from .all_experiments import FUNCTIONS, all_experiments
 from .elimination import differing
 from .experiment import Words
-from .findings import MEASURED, OPEN, Answer
+from .findings import MEASURED, OPEN, ProbeAnswer
 from .predict import predict
 from .space import units_of
 
@@ -23,13 +23,13 @@ _QUESTIONS = {f"{name}_fp32": f"error of {name}" for name in FUNCTIONS} | {
 }
 
 
-def measured_answers(observed: Mapping[str, Words], errors: Mapping[str, str]) -> list[Answer]:
+def measured_answers(observed: Mapping[str, Words], errors: Mapping[str, str]) -> list[ProbeAnswer]:
     return [_answer(name, question, observed.get(name), errors) for name, question in _QUESTIONS.items()]
 
 
-def _answer(name: str, question: str, words: Words | None, errors: Mapping[str, str]) -> Answer:
+def _answer(name: str, question: str, words: Words | None, errors: Mapping[str, str]) -> ProbeAnswer:
     if words is None:
-        return Answer(question, OPEN, detail=f"no result of {name} ({errors.get(name, 'not run')})")
+        return ProbeAnswer(question, OPEN, detail=f"no result of {name} ({errors.get(name, 'not run')})")
     experiment = all_experiments()[name]
     expected = predict(experiment, units_of({}))
     wrong = differing(expected, words, experiment)
@@ -39,7 +39,7 @@ def _answer(name: str, question: str, words: Words | None, errors: Mapping[str, 
         steps = np.abs(_ordered(words) - _ordered(expected))
         counts = ", ".join(f"{int((steps == n).sum())} by {n}" for n in np.unique(steps[wrong])[:4])
         detail = f"{int(wrong.sum())} of {words.size} results are off: {counts} of the last place"
-    return Answer(question, MEASURED, {}, (name,), words.nbytes * 8, detail)
+    return ProbeAnswer(question, MEASURED, {}, (name,), words.nbytes * 8, detail)
 
 
 def _ordered(words: Words) -> np.ndarray:

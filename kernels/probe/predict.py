@@ -1,6 +1,6 @@
 """What our units give for an experiment under a configuration, without a launch: the same functions that a launch calls.
 
-    predict(experiment, numerics_of(choices))["out"]      # bits, as the result file of a board has them
+predict(experiment, numerics_of(choices))["out"]      # bits, as the result file of a board has them
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _row_sum(experiment: Experiment, numerics: Numerics) -> np.ndarray:
 def _atomic(experiment: Experiment, numerics: Numerics) -> np.ndarray:
     """Added in memory, in the type of memory: no rule of the units takes part."""
     (x,) = experiment.inputs.values()
-    return experiment.output.values + x.values
+    return np.asarray(experiment.output.values + x.values)
 
 
 _KERNELS: dict[str, Callable[[Experiment, Numerics], np.ndarray]] = {

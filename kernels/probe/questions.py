@@ -59,7 +59,9 @@ QUESTIONS = (
         SUMS,
         ("hf32",),
     ),
-    Question("FP32 of the Cube at its ends", ("cube_subnormals", "overflow_mode"), ("ends_fp32",), SUMS, ("fp32",)),
+    Question(
+        "FP32 of the Cube at its ends", ("cube_subnormals", "overflow_mode"), ("ends_fp32",), SUMS, ("fp32",)
+    ),
     Question(
         "BF16 of the Cube at its ends",
         ("bf16_subnormals", "cube_subnormals", "overflow_mode"),
@@ -67,5 +69,7 @@ QUESTIONS = (
         SUMS,
         ("bf16",),
     ),
-    Question("FP16 of the Cube at its ends", ("fp16_subnormals", "overflow_mode"), ("ends_fp16",), SUMS, ("fp16",)),
+    Question(
+        "FP16 of the Cube at its ends", ("fp16_subnormals", "overflow_mode"), ("ends_fp16",), SUMS, ("fp16",)
+    ),
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from .assumed import assumed_vectors
 from .cube_experiments import COLUMNS, STORED, chain_of
-from .experiment import WORDS, Experiment, Operand, of_words, operand
+from .experiment import WORDS, BoardTensor, Experiment, of_words, operand
 
 DEPTH = 16  # of a product that has one term
 ROWS = 64
@@ -39,7 +39,9 @@ def seen_hf32(experiment: Experiment, out: np.ndarray) -> dict[int, int]:
     words = experiment.inputs["a"].words[0, 0, :, 0]
     values = np.abs(words.view(np.float32).astype(np.float64))
     column = np.where(values < 1 / _BEYOND, 1, np.where(np.isfinite(values) & (values > _BEYOND), 2, 0))
-    read = out.view(np.float32)[0, np.arange(len(words)), column].astype(np.float64) / np.array(SCALES)[column]
+    read = (
+        out.view(np.float32)[0, np.arange(len(words)), column].astype(np.float64) / np.array(SCALES)[column]
+    )
     return dict(zip(map(int, words), map(int, read.astype(np.float32).view(np.uint32)), strict=True))
 
 
@@ -47,7 +49,8 @@ _ENDS = {  # words of a format: subnormal ones of both signs, small and large no
     "fp32": (1, 0x80000001, 0x400000, 0x7FFFFF, 0x807FFFFF, 0x800000, 0x20000000, 0x3F800000, 0x7F000000, 0xFF000000,
              0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0, 0x80000000),
     "bf16": (1, 0x8001, 0x40, 0x7F, 0x807F, 0x80, 0x2000, 0x3F80, 0x7F00, 0xFF00, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0, 0, 0x8000),
-    "fp16": (1, 0x8001, 0x200, 0x3FF, 0x83FF, 0x400, 0x1000, 0x3C00, 0x7800, 0xF800, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0, 0x8000),
+    "fp16": (1, 0x8001, 0x200, 0x3FF, 0x83FF, 0x400, 0x1000, 0x3C00, 0x7800, 0xF800, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0,
+             0x8000),
 }  # fmt: skip
 _FACTORS = {
     "fp32": (1, 2.0**60, -(2.0**30), 2.0**-20, 2.0**-100, 2.0**127, -(2.0**127), np.inf, 0),
@@ -62,7 +65,7 @@ def ends_of(fmt: str) -> Experiment:
     a[0, 0, :, 0] = _ENDS[fmt]
     b = np.zeros((1, 1, DEPTH, COLUMNS))
     b[0, 0, 0, : len(_FACTORS[fmt])] = _FACTORS[fmt]
-    return chain_of(f"ends_{fmt}", fmt, Operand(fmt, a), operand(b, fmt))
+    return chain_of(f"ends_{fmt}", fmt, BoardTensor(fmt, a), operand(b, fmt))
 
 
 def stored_formats() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Result files of a board, read as anybody's: sizes are checked, and what does not belong to these experiments is refused."""
+"""Result files of a board, read as anybody's: sizes are checked, what does not belong to these experiments is refused."""
 
 from __future__ import annotations
 
@@ -47,8 +47,14 @@ def read_results(folder: str | Path) -> Results:
     known = all_experiments()
     paths = {n: place / f"{n}.npz" for n in known if (place / f"{n}.npz").exists()}
     if not paths:
-        what = "is no folder" if not Path(folder).is_dir() else f"has no results of these experiments in {RESULTS}/"
-        raise UsageError(f"{folder} {what}; `ascendtile probe --out FOLDER` writes one, run_probe.py in it fills {RESULTS}/")
+        what = (
+            "is no folder"
+            if not Path(folder).is_dir()
+            else f"has no results of these experiments in {RESULTS}/"
+        )
+        raise UsageError(
+            f"{folder} {what}; `ascendtile probe --out FOLDER` writes one, run_probe.py in it fills {RESULTS}/"
+        )
     found = Results()
     for name, path in paths.items():
         with naming(path, "read"):
@@ -56,14 +62,18 @@ def read_results(folder: str | Path) -> Results:
     return found
 
 
-def _add(found: Results, experiment: Experiment, about: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def _add(
+    found: Results, experiment: Experiment, about: dict[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
     if (about["experiment"], about["digest"]) != (experiment.name, experiment.digest):
         raise UsageError(
             f"is of experiment {about['experiment']} with inputs {about['digest']}, not of {experiment.name} with "
             f"{experiment.digest}: write the probe anew with this release and run it again"
         )
     if found.product and about["product"] != found.product:
-        raise UsageError(f"is of {about['product']}, others are of {found.product}: keep the results of each board apart")
+        raise UsageError(
+            f"is of {about['product']}, others are of {found.product}: keep the results of each board apart"
+        )
     found.product, found.versions = about["product"], about["versions"]
     if about["error"]:
         found.errors[experiment.name] = about["error"]
@@ -89,7 +99,9 @@ def _read(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     if member.file_size > MOST_BYTES:
-        raise UsageError(f"claims {member.file_size} bytes in {member.filename[:60]!r}, at most {MOST_BYTES} are read")
+        raise UsageError(
+            f"claims {member.file_size} bytes in {member.filename[:60]!r}, at most {MOST_BYTES} are read"
+        )
     with archive.open(member) as file:
         return read_array(file, member.file_size)
 

@@ -1,6 +1,6 @@
 """The configurations among which a probe decides: every choice of the numerics that a kernel of Triton can show.
 
-    draw(np.random.default_rng(7))       # {"overflow_mode": "saturate", "cube_block_k": "fp16=33,...", ...}
+draw(np.random.default_rng(7))       # {"overflow_mode": "saturate", "cube_block_k": "fp16=33,...", ...}
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _OTHERS = {
     "cube_subnormals": _EXPLICIT,
     "cube_block_sum": ("exact", "tree", *(f"aligned={n}" for n in range(MOST_EXTRA_BITS + 1))),
 }
-NOT_PROBED = ("cube_block_k", "bf16_mode2")  # block sizes are questions of their own; the other one is of the host library
+NOT_PROBED = (
+    "cube_block_k",
+    "bf16_mode2",
+)  # block sizes are questions of their own; the other one is of the host library
 VALUES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {name: _OTHERS.get(name, switch.values) for name, switch in SWITCHES.items() if name not in NOT_PROBED}
 )
@@ -65,8 +68,8 @@ def canonical(choices: Choices, one_by_one: bool = False) -> Choices:
     """What stands for all configurations that no operand tells apart. one_by_one: every step has one product.
 
     A tree of one product is that product; a sum of two terms without a bit below the last place has no more than ties to
-    round; a tree of neighbours over trees of neighbours is one tree, however long a repeat is; lanes one after another are no
-    tree; what saturates has no infinity.
+    round; a tree of neighbours over trees of neighbours is one tree, however long a repeat is; lanes one after another are
+    no tree; what saturates has no infinity.
     """
     out = dict(choices)
     if one_by_one and out.get("cube_block_sum") == "tree":

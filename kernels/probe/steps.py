@@ -39,7 +39,7 @@ def read_steps(fmt: str, observed: Mapping[str, Words]) -> Steps:
     forward, backward, *narrow = (observed[n].view(np.float32) for n in names_of(fmt))
     bits = sum(observed[n].size for n in names_of(fmt)) * 32
     if narrow:
-        found = _read(*narrow, NARROW)
+        found = _read(narrow[0], narrow[1], NARROW)
         if found != Steps(MORE, None):  # an accumulator of 24 bits is exact there
             return Steps(found.size, found.order, "fp16", found.mixed, bits)
     found = _read(forward, backward, FP32_DIGITS)

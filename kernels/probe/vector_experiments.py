@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .assumed import assumed_vectors
-from .experiment import Experiment, Operand, empty, of_words, operand
+from .experiment import BoardTensor, Experiment, empty, of_words, operand
 
 CAST_ELEMENTS, MEASURED = 128, 2048
 SUM_LENGTHS = (512, 1024)
@@ -22,7 +22,13 @@ def _cast_values(places: int, largest: float) -> list[float]:
     unit = 2.0**-places
     near = [1 + (n + f) * unit for n in (0, 1, 2) for f in (0.0, 0.25, 0.5, 0.5 + 2.0**-6, 0.75)]
     near += [2 - unit / 2, 2 - unit / 4]
-    tops = [largest, largest * (1 + unit / 4), largest * (1 + unit / 2), largest * (1 + unit * 0.75), float("inf")]
+    tops = [
+        largest,
+        largest * (1 + unit / 4),
+        largest * (1 + unit / 2),
+        largest * (1 + unit * 0.75),
+        float("inf"),
+    ]
     ends = [x for x in tops if x <= _MOST or x == float("inf")]
     return [s * x for x in (*near, *ends) for s in (1.0, -1.0)] + [float("nan")]
 
@@ -37,7 +43,7 @@ def cast_bf16() -> Experiment:
 
 
 def cast_fp16(toward_zero: bool = False) -> Experiment:
-    values = _cast_values(10, 65504.0) + [65535.0, 65536.0, 70000.0, -70000.0, 1e30, -1e30]
+    values = [*_cast_values(10, 65504.0), 65535.0, 65536.0, 70000.0, -70000.0, 1e30, -1e30]
     values += [2.0**-24, 2.0**-25, 3 * 2.0**-25, 1023 * 2.0**-24, 2.0**-14, -(2.0**-20), 2.0**-15 + 2.0**-25]
     assumed = [v.word for v in assumed_vectors() if v.experiment == "cast_toward_zero_fp16"]
     values += map(float, np.array(assumed, np.uint32).view(np.float32))
@@ -46,29 +52,42 @@ def cast_fp16(toward_zero: bool = False) -> Experiment:
 
 
 def cast_int32() -> Experiment:
-    values = [0.5, 1.5, -1.5, 2.0**31, -(2.0**31), 2.0**31 + 512, 2.0**32 + 512, -(2.0**31) - 512, 1e10, -1e10]
+    values = [
+        0.5,
+        1.5,
+        -1.5,
+        2.0**31,
+        -(2.0**31),
+        2.0**31 + 512,
+        2.0**32 + 512,
+        -(2.0**31) - 512,
+        1e10,
+        -1e10,
+    ]
     return _unary("cast_int32", "cast", operand(_padded(values, 16), "fp32"), "int32")
 
 
-def _unary(name: str, kernel: str, x: Operand, dtype: str) -> Experiment:
+def _unary(name: str, kernel: str, x: BoardTensor, dtype: str) -> Experiment:
     n = x.words.size
     return Experiment(name, kernel, {"x": x}, {"out": empty((n,), dtype)}, {"N": n})
 
 
-def _binary(name: str, kernel: str, x: Operand, y: Operand) -> Experiment:
+def _binary(name: str, kernel: str, x: BoardTensor, y: BoardTensor) -> Experiment:
     n = x.words.size
     return Experiment(name, kernel, {"x": x, "y": y}, {"out": empty((n,), x.dtype)}, {"N": n})
 
 
-_TINY = {"fp32": (2.0**-126, 2.0**127), "fp16": (2.0**-14, 2.0**15)}  # the smallest normal number; half of the end
+# The smallest normal number, and half of the end.
+_TINY = {"fp32": (2.0**-126, 2.0**127), "fp16": (2.0**-14, 2.0**15)}
 
 
 def add_ends(dtype: str) -> Experiment:
     """Sums whose operands or results are subnormal, and sums beyond the range."""
     least, great = _TINY[dtype]
     pairs = [
-        (1.5 * least, -least), (0.5 * least, 0.75 * least), (0.5 * least, least), (0.25 * least, -0.5 * least), (least, least),
-        (great, great), (-great, -great), (np.inf, 1), (-np.inf, 1), (np.inf, -np.inf), (np.nan, 1), (great, 1),
+        (1.5 * least, -least), (0.5 * least, 0.75 * least), (0.5 * least, least), (0.25 * least, -0.5 * least),
+        (least, least), (great, great), (-great, -great), (np.inf, 1), (-np.inf, 1), (np.inf, -np.inf), (np.nan, 1),
+        (great, 1),
     ]  # fmt: skip
     x, y = (_padded([float(p[i]) for p in pairs], 16) for i in (0, 1))
     return _binary(f"add_ends_{dtype}", "add", operand(x, dtype), operand(y, dtype))
@@ -91,9 +110,7 @@ def sums_fp32(length: int) -> Experiment:
     x[0] = 1
     x[0, 0] = 2.0**24
     out = {"out": empty((8,), "fp32")}
-    return Experiment(
-        f"row_sums_{length}", "row_sum", {"x": operand(x, "fp32")}, out, {"N": length}, (8,)
-    )
+    return Experiment(f"row_sums_{length}", "row_sum", {"x": operand(x, "fp32")}, out, {"N": length}, (8,))
 
 
 def atomic_fp32() -> Experiment:

@@ -24,10 +24,10 @@ On the board, with CANN, torch, torch_npu and Triton-Ascend installed:
 
     python run_probe.py
 
-It launches each kernel once on inputs of this folder (at most {megabytes:.1f} MB in all) and keeps the bits of the outputs in
-results/. Most of the time goes into compiling the kernels. A kernel that a board does not offer fails, is noted, and the others go
-on; run it again and it goes on where it stopped, --again starts anew. Nothing else of the machine is read or kept but the
-names of the product and the versions of python, numpy, torch, torch_npu and triton.
+It launches each kernel once on inputs of this folder (at most {megabytes:.1f} MB in all) and keeps the bits of the
+outputs in results/. Most of the time goes into compiling the kernels. A kernel that a board does not offer fails, is noted,
+and the others go on; run it again and it goes on where it stopped, --again starts anew. Nothing else of the machine is read
+or kept but the names of the product and the versions of python, numpy, torch, torch_npu and triton.
 
 Send back this folder, or results/ alone in a copy of it. There:
 
@@ -40,7 +40,9 @@ def write_probe(out: str | Path) -> list[str]:
     folder = Path(out)
     with naming(out, "write to"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError("is there and not empty; take a new folder: results of another probe would be mixed up")
+            raise UsageError(
+                "is there and not empty; take a new folder: results of another probe would be mixed up"
+            )
         (folder / INPUTS).mkdir(parents=True, exist_ok=True)
     experiments = all_experiments()
     for name in COPIED:

@@ -60,11 +60,16 @@ def read_assignments(ctx: click.Context, option: click.Parameter, given: tuple[s
     return out
 
 
+def is_numerics_file(text: str) -> bool:
+    """Whether what stands after `--numerics` is a file, and no assignment."""
+    return text.endswith(".toml") and "=" not in text
+
+
 def read_numerics(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     """As `read_assignments`; a text that ends in .toml and assigns nothing is a file of choices."""
     from ...simulator.precision.numerics_file import FILE
 
-    texts = (f"{FILE}={t}" if t.endswith(".toml") and "=" not in t else t for t in given)
+    texts = (f"{FILE}={t}" if is_numerics_file(t) else t for t in given)
     return read_assignments(ctx, option, tuple(texts))
 
 

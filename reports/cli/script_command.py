@@ -25,6 +25,7 @@ from .options import (
     device_options,
     errors_asked,
     errors_options,
+    is_numerics_file,
     json_option,
     l2_option,
     masked_option,
@@ -235,7 +236,7 @@ def first_argument(args: list[str], commands: Iterable[click.Command]) -> str | 
     several = {f for p in options if isinstance(p, AssignmentOption) for f in p.opts}
     flag = ""
     for arg in args:
-        if flag in several and "=" in arg and not arg.startswith("-"):
+        if flag in several and not arg.startswith("-") and ("=" in arg or is_numerics_file(arg)):
             continue
         if flag in valued and flag not in several:
             flag = ""

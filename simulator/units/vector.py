@@ -32,14 +32,13 @@ class Numerics:
     """Choices of the units that differ between products and runs.
 
     sum_order: tree_tree or tree_sequential, of the repeats of a sum. sum_tree: within a repeat "adjacent" lanes are added
-    (documented), the "halves" of it, or one lane, and one repeat, after another ("sequential"). repeat_bytes: of a repeat, 32 to 512.
-    overflow: inf_nan (IEEE) or saturate (the largest finite value, NaN becomes 0). fp32_subnormals: of FP32, one of
-    SUBNORMAL_RULES. bf16_subnormals: of BF16, None: as FP32. fp16_subnormals: of FP16.
-    cast_round: of casts to a half that name no mode. directed_overflow: what too large a value becomes in a cast toward
-    zero, "largest" (IEEE) or "infinity". to_integer: floats that an integer cannot hold "saturate" or "wrap".
-    fused: whether a * b + c is rounded once. coarse: whether the Reciprocal and Rsqrt instructions have their 9 bits, or
-    are correctly rounded. cube: how matrix products are computed. hf32: whether FP32 products that say nothing of their
-    precision run in HF32.
+    (documented), the "halves" of it, or one lane, and one repeat, after another ("sequential"). repeat_bytes: of a
+    repeat, 32 to 512. overflow: inf_nan (IEEE) or saturate (the largest finite value, NaN becomes 0). fp32_subnormals: of
+    FP32, one of SUBNORMAL_RULES. bf16_subnormals: of BF16, None: as FP32. fp16_subnormals: of FP16. cast_round: of casts
+    to a half that name no mode. directed_overflow: what too large a value becomes in a cast toward zero, "largest" (IEEE)
+    or "infinity". to_integer: floats that an integer cannot hold "saturate" or "wrap". fused: whether a * b + c is
+    rounded once. coarse: whether the Reciprocal and Rsqrt instructions have their 9 bits, or are correctly rounded. cube:
+    how matrix products are computed. hf32: whether FP32 products that say nothing of their precision run in HF32.
     """
 
     sum_order: str = "tree_sequential"

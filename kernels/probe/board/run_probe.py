@@ -2,9 +2,10 @@
 
     python run_probe.py            # goes on where an earlier run stopped
     python run_probe.py --again    # everything from the start
+    python run_probe.py --numpy    # without torch, which the simulator does not need and a board does
 
-It needs torch with torch_npu, Triton-Ascend and numpy. A kernel that fails is noted and the others go on. Results hold bits of
-the outputs, names of the data types, of the product and of versions, and nothing else of the machine.
+It needs torch with torch_npu, Triton-Ascend and numpy. A kernel that fails is noted and the others go on. Results hold bits
+of the outputs, names of the data types, of the product and of versions, and nothing else of the machine.
 """
 
 import importlib
@@ -27,7 +28,9 @@ def optional(name):
         return None
 
 
-torch, torch_npu = optional("torch"), optional("torch_npu")
+torch = torch_npu = None
+if "--numpy" not in sys.argv[1:]:
+    torch, torch_npu = optional("torch"), optional("torch_npu")
 sys.path.insert(0, str(HERE))
 
 
@@ -68,8 +71,7 @@ def product():
 
 def versions():
     found = {"python": sys.version.split()[0], "numpy": np.__version__}
-    for name in ("torch", "torch_npu", "triton"):
-        module = optional(name)
+    for name, module in (("torch", torch), ("torch_npu", torch_npu), ("triton", optional("triton"))):
         found[name] = str(getattr(module, "__version__", "none"))
     return found
 
@@ -99,7 +101,7 @@ def run(experiment, path):
         with np.load(HERE / "inputs" / f"{experiment['name']}.npz", allow_pickle=False) as data:
             found = launch(experiment, dict(data))
     except Exception as e:
-        error = f"{type(e).__name__}: {e}" or "failed"
+        error = f"{type(e).__name__}: {e}"
     beside = path.with_suffix(".part.npz")
     np.savez(beside, about=about(experiment, error), **found)
     os.replace(beside, path)  # in one step: a result is whole or not there
@@ -117,8 +119,14 @@ def main():
             continue
         error = run(experiment, path)
         failed += bool(error)
-        print(f"{number:3} of {len(experiments)}  {experiment['name']:<28} {error.splitlines()[0][:90] if error else 'done'}")
-    print(f"{failed} failed; results are in {results.name}/" if failed else f"all done; results are in {results.name}/")
+        print(
+            f"{number:3} of {len(experiments)}  {experiment['name']:<28} {error.splitlines()[0][:90] if error else 'done'}"
+        )
+    print(
+        f"{failed} failed; results are in {results.name}/"
+        if failed
+        else f"all done; results are in {results.name}/"
+    )
 
 
 if __name__ == "__main__":

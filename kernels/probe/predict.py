@@ -63,13 +63,13 @@ def _elementwise(compute: Callable[..., np.ndarray]) -> Callable[[Experiment, Nu
     return apply
 
 
-def _cast(rounding: str) -> Callable[[Experiment, Numerics], np.ndarray]:
+def _cast(mode: str) -> Callable[[Experiment, Numerics], np.ndarray]:
     """Casts look at operands as they are."""
 
     def apply(experiment: Experiment, numerics: Numerics) -> np.ndarray:
         (x,) = experiment.inputs.values()
         source, target = _TYPES[x.dtype], _TYPES[experiment.output.dtype]
-        return vector.cast(np.atleast_2d(x.values), source, target, numerics, rounding)
+        return vector.cast(np.atleast_2d(x.values), source, target, numerics, mode)
 
     return apply
 
@@ -86,7 +86,7 @@ def _atomic(experiment: Experiment, numerics: Numerics) -> np.ndarray:
 
 
 _KERNELS: dict[str, Callable[[Experiment, Numerics], np.ndarray]] = {
-    "cast": _cast("RINT"),
+    "cast": _cast(""),
     "cast_toward_zero": _cast("TRUNC"),
     "add": _elementwise(_ADD),
     "divide": _elementwise(_DIVIDE),

@@ -20,6 +20,8 @@ from ..operator.tensors import Tensor, element_type
 
 TILE = 4096  # elements of a tile that is cut, combined or searched for its largest
 ROW_LINES, COLUMN_LINES = 16, 256  # rows or columns whose largest elements are found side by side
+FEW_LINES = 64  # columns where cores would have none otherwise
+MOST_CHUNKS = 8  # of a row or column, as each tile that is cut reads what was found of all
 MAGIC = 12582912.0  # 1.5 * 2^23: adding and subtracting it rounds FP32 numbers below 2^22 to integers, ties to even
 BOTH = 2  # axes along which a whole tensor has one scale
 
@@ -164,10 +166,11 @@ def largest_of(x: Tensor, split: Split, along: int, context: PlanContext, steps:
         return Largest(x, 1, None)
     rows, cols = x.shape
     lines, deep = {0: (cols, rows), 1: (rows, cols), BOTH: (1, x.size)}[along]
-    line = min(COLUMN_LINES if along == 0 else ROW_LINES, lines)
-    depth, cores = min(up(deep, 8), TILE // line), context.product.vector_cores
-    tiles = -(-lines // line)
-    part = -(-deep // max(1, min(cores // tiles, -(-deep // depth))))
+    cores = context.product.vector_cores
+    line = min(lines, ROW_LINES if along else COLUMN_LINES if lines >= COLUMN_LINES * cores else FEW_LINES)
+    depth, tiles = min(up(deep, 8), TILE // line), -(-lines // line)
+    wanted = min(cores // tiles, -(-deep // depth), MOST_CHUNKS if lines > 1 else cores)
+    part = -(-deep // max(1, wanted))
     chunks = -(-deep // part)
     out = context.tensor((chunks, lines), ty.float32)
     arguments = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,11 @@ class Study:
         `UsageError` for a study without a need."""
         return Answer((self,)).nearest
 
+    def front(self, output: str) -> list[ModeRow]:
+        """Rows that no other one beats in time and in bits of an output against the exact inputs, fastest first."""
+        timed = [r for r in self.rows if r.time_us and output in r.errors and math.isfinite(r.bits(output))]
+        return unbeaten(timed, lambda r: (r.time_us or math.inf, r.bits(output)))
+
     def records(self) -> list[dict[str, Any]]:
         """A line for each row and output: names, time, tiling, and errors against both goldens."""
         return [_record(self, row, name) for row in self.rows for name in row.errors or ("",)]
@@ -146,6 +151,15 @@ def _record(study: Study, row: ModeRow, name: str) -> dict[str, Any]:
     if name in row.kept:
         out |= {"passed": row.kept[name].passed, "times_too_large": row.kept[name].factor}
     return {**out, "reason": row.reason}
+
+
+def unbeaten(rows: Iterable[Any], figures: Callable[[Any], tuple[float, float]]) -> list[Any]:
+    """Those for which no other has less of the first figure and more of the second, or as much; ascending in the first."""
+    out: list[Any] = []
+    for row in sorted(rows, key=lambda r: (figures(r)[0], -figures(r)[1])):
+        if not out or figures(row)[1] > figures(out[-1])[1]:
+            out.append(row)
+    return out
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ...kernels.study.caveats import lost_below
 from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, Answer, ModeRow, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
+from ...simulator.precision.splits import SPLITS
 from ..facts.study.lost import KINDS, lost_shares
 from ..facts.study.lost import WORDS as LOST
 from ..facts.study.rows import refusals
@@ -55,7 +56,7 @@ def study_page(study: Study) -> RenderableType:
     outputs = list(dict.fromkeys(n for row in study.rows for n in row.errors))
     parts: list[RenderableType] = [_heading(study), *_tiling(study), *_answer([study])]
     for name in outputs:
-        parts += [Text(), _summary(study, name, len(outputs) > 1)]
+        parts += [Text(), _summary(study, name, len(outputs) > 1), *_front(study, name)]
     parts += _own_tilings(study) + ([Text(), *_legend(study, LEGEND)] if outputs else [])
     for name in outputs:
         parts += _lost(study.rows, name)
@@ -86,6 +87,18 @@ def _answer(studies: Sequence[Study]) -> list[RenderableType]:
 def _tiling(study: Study) -> list[RenderableType]:
     line = tiling_line(study)
     return [fact("tiling", line)] if line else []
+
+
+def _front(study: Study, name: str) -> list[RenderableType]:
+    """Which rows no other one beats in time and bits, where splits of operands are among them."""
+    if not any(row.cube_math_type in SPLITS for row in study.rows):
+        return []
+    told = [f"{r.name} ({_time(r)} us, {figure(r.bits(name))} bits)" for r in study.front(name)]
+    return (
+        [Text(f"front: no row is both faster and more exact than {'; '.join(map(clean, told))}")]
+        if told
+        else []
+    )
 
 
 def _own_tilings(study: Study) -> list[RenderableType]:
@@ -181,7 +194,7 @@ def _summary(study: Study, name: str, named: bool) -> Table:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
             mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
-            cells = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
+            cells = (mode, "\n+".join(_inputs(row.dtype)), _multiplied(row), _time(row), speedup)
             table.add_row(*(Text(w) for w in (*cells, *_judged(study, row, name, under))))
     return table
 
@@ -189,6 +202,12 @@ def _summary(study: Study, name: str, named: bool) -> Table:
 def _inputs(dtype: str) -> list[str]:
     """Short names of the inputs' data types, one for all or one for each."""
     return [get_format(kind).name for kind in dtype.split("+")]
+
+
+def _multiplied(row: ModeRow) -> str:
+    """What the Cube reads; of a split the format of its slices, as the mode has its name."""
+    split = SPLITS.get(row.cube_math_type)
+    return split.slices if split else row.compute_dtype or "-"
 
 
 def _time(row: ModeRow) -> str:

@@ -63,7 +63,13 @@ def read_tilings(ctx: click.Context, option: click.Parameter, given: tuple[str, 
     help="Knobs of every row: --tiling accumulate=blas; the others are chosen for the first row, and the same in all. "
     "--tiling best searches the best of each row.",
 )
-@chosen_option("--modes", "M,M", "all", "cubeMathTypes: KEEP_DTYPE,USE_HF32.")
+@chosen_option(
+    "--modes",
+    "M,M",
+    "all",
+    "cubeMathTypes: KEEP_DTYPE,USE_HF32. all is the vendor's; splits is ours, which make FP32 products of slices of FP16, "
+    "BF16 or INT8: --modes all,splits, or one such as FP16X3.",
+)
 @chosen_option(
     "--dtypes",
     "D,D",

@@ -158,7 +158,13 @@ def study_json(study: Study) -> dict[str, Any]:
     rows = [_row_json(row) for row in study.rows]
     shared = study.tiling and dict(study.tiling)
     more = {"notes": list(study.notes), "tiling": shared, "seeds": study.seeds, **_answer_json((study,))}
-    return {**head, "data": dict(study.data), **more, "rows": rows}
+    return {**head, "data": dict(study.data), **more, "front": _front_json(study), "rows": rows}
+
+
+def _front_json(study: Study) -> dict[str, list[dict[str, Any]]]:
+    """Output -> the rows that no other one beats in time and bits, by name, fastest first."""
+    names = dict.fromkeys(n for row in study.rows for n in row.errors)
+    return {n: [picked(r, "cube_math_type dtype time_us") for r in study.front(n)] for n in names}
 
 
 def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:

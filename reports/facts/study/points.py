@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ....kernels.study.results import EXACT, ROUNDED, ModeRow
+from ....kernels.study.results import EXACT, ROUNDED, ModeRow, unbeaten
 from ....simulator.errors import UsageError
 from ....simulator.precision.formats import get_format
+from ....simulator.precision.splits import SPLITS
 from ..texts import clean, micros
 from .rows import labelled
 
@@ -51,11 +52,7 @@ def study_points(rows: Iterable[ModeRow], name: str) -> list[StudyPoint]:
 
 def front(points: Iterable[StudyPoint]) -> list[StudyPoint]:
     """Those that no other point beats in time and bits, fastest first."""
-    out: list[StudyPoint] = []
-    for p in sorted(points, key=lambda p: (p.time_us, -p.bits)):
-        if not out or p.bits > out[-1].bits:
-            out.append(p)
-    return out
+    return unbeaten(points, lambda p: (p.time_us, p.bits))
 
 
 def families(points: Iterable[StudyPoint]) -> dict[str, int]:
@@ -86,8 +83,9 @@ def _name(kind: str) -> str:
 
 
 def _family(row: ModeRow) -> tuple[str, int]:
+    split = SPLITS.get(row.cube_math_type)
     try:
-        held = get_format(row.compute_dtype or "")
+        held = get_format(split.slices if split else row.compute_dtype or "")
     except UsageError:
         return OTHER
     return FAMILIES.get(8 * held.dtype.itemsize, OTHER)

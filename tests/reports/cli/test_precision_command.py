@@ -267,3 +267,10 @@ def test_a_record_with_a_time_below_0_or_without_rows_is_refused(ascendtile, ref
     ):
         path.write_text(json.dumps(data | {"rows": rows}))
         assert text in refused("report", path)
+
+
+def test_splits_are_rows_of_their_own_with_the_front(ascendtile):
+    page = " ".join(ascendtile(*TINY, "--modes", "all,splits", "--dtypes", "float32").out.split())
+    assert "FP16X3 fp32 fp16" in page
+    assert "front: no row is both faster and more exact than" in page
+    assert "front:" not in ascendtile(*TINY, "--dtypes", "float32").out

@@ -16,6 +16,7 @@ from .ir.program import Op, Program
 from .messages import Message, fault
 from .precision.cast_table import cast_modes
 from .precision.dtypes import DType, float16, is_floating, named
+from .products import Product
 from .products.product import WHAT_IF_RATE
 
 
@@ -101,12 +102,13 @@ def _lacking_types(call: Call) -> Iterator[str]:
         if t.name not in storage:
             like, size = (
                 "int8" if t.bits <= 8 else "fp32",
-                f"{8 * t.itemsize} bits" if t.bits > 4 else "a byte, or half a byte",
+                f"{t.bits} bits" if t.bits > 4 else "a byte, or half a byte",
             )
+            have = ", ".join(x for x in storage if is_floating(x) == t.is_floating())
             yield (
                 f"{product.name} has no {_both_names(t)}, which {call.kernel.name} makes at {loc.file}:{loc.line}: values "
-                f"by the rules of the format; {size} an element in memory; casts take the time of those "
-                f"between fp16 and {like}, arithmetic is that of fp32 (assumed); it has {', '.join(storage)}"
+                f"by the rules of the format; {size} an element in memory; casts take the time of those between fp16 and "
+                f"{like}, arithmetic is that of fp32 (assumed); it has {have}"
             )
 
 
@@ -132,14 +134,20 @@ def _lacking_products(call: Call) -> Iterator[str]:
 
 def _product_rules(call: Call, op: Op) -> str:
     """By which rules a product that no Cube here has is computed and timed."""
-    width = max(op.operand(0).number.bits, op.operand(1).number.bits)
-    bytes_of_k = call.device.product.integer(WHAT_IF_RATE)
     scales = "; scales apply to elements without rounding" if op.attrs.get("scaled") else ""
     return (
         f"products are exact, and those of 32 bytes of k are added before the accumulator is rounded{scales}; "
-        f"{8 * bytes_of_k // width} of k a cycle, as many bytes as of formats that it has ({WHAT_IF_RATE} = {bytes_of_k}, "
-        "assumed)"
+        f"{_rate(call.device.product, max(op.operand(0).number, op.operand(1).number, key=lambda t: t.bits))}"
     )
+
+
+def _rate(product: Product, t: DType) -> str:
+    """Of products whose wider operand is of that type."""
+    own = f"cube.k_per_cycle.{t.name}"
+    if product.has(own):
+        return f"{product.integer(own)} of k a cycle ({own})"
+    width = product.integer(WHAT_IF_RATE)
+    return f"{8 * width // t.bits} of k a cycle, as many bytes as of formats that it has ({WHAT_IF_RATE} = {width}, assumed)"
 
 
 def _operands(a: DType, b: DType) -> str:

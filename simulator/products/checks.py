@@ -13,6 +13,12 @@ from .spec import DTYPES, OPS, known_keys, needed_by, required_keys, users_of
 Figures = Mapping[str, Figure]
 C0_BYTES = 32
 CUBE_BITS = {"int4": 4, "int8": 8, "uint8": 8, "fp16": 16, "bf16": 16, "hf32": 32, "fp32": 32}
+CUBE_BITS |= {
+    "e2m1": 4,
+    "fp8e4nv": 8,
+    "fp8e5": 8,
+    "hif8": 8,
+}  # formats of no product here, for those of a user
 
 
 def check(figures: Figures, where: str) -> None:

@@ -130,6 +130,20 @@ def test_the_rate_is_an_assumed_figure_that_a_user_can_set() -> None:
     assert run.launches[0].roofs["Cube fp8e4nv"].per_us == 2 * slow.launches[0].roofs["Cube fp8e4nv"].per_us
 
 
+def test_a_product_of_the_users_own_may_have_the_format_and_then_nothing_is_a_what_if() -> None:
+    (a, _), (b, _) = drawn("e4m3", (64, 256), 0), drawn("e4m3", (256, 64), 1)
+    rate = {"cube.k_per_cycle.fp8e4nv": 64, "cube.k0.fp8e4nv": 32}
+    _, run = multiplied(a, b)
+    _, fast = multiplied(a, b, overrides=rate)
+    assert fast.pipes["AIC.M"].busy_cycles < 0.6 * run.pipes["AIC.M"].busy_cycles
+    assert "64 of k a cycle (cube.k_per_cycle.fp8e4nv); it takes" in fast.faults[1]
+    lists = {"dtypes.storage": "fp16,bf16,fp32,fp8e4nv,int32,int8", "dtypes.cube_inputs": "fp16,fp8e4nv"}
+    rest = {"dtypes.vector_arithmetic": "fp16,fp32,int32", "dtypes.vector_cast_only": "bf16,int8"}
+    _, own = multiplied(a, b, overrides={**rate, **lists, **rest})
+    assert own.faults == ()
+    assert own.cycles == fast.cycles
+
+
 def test_a_run_says_what_the_product_does_not_multiply() -> None:
     (a, _), (b, _) = drawn("e4m3", (16, 32), 0), drawn("fp16", (32, 16), 1)
     _, run = multiplied(a, b, tl.bfloat16, product="ascend910a")

@@ -83,7 +83,10 @@ def read_tilings(ctx: click.Context, option: click.Parameter, given: tuple[str, 
     help="Outputs by name of another device on the same inputs: adds the dual-benchmark rule to --json.",
 )
 @chosen_option(
-    "--distribution", "D", "normal", "Of the random inputs: normal, heavy, lognormal, uniform, cancel or outliers."
+    "--distribution",
+    "D",
+    "normal",
+    "Of the random inputs: normal, heavy, lognormal, uniform, cancel or outliers.",
 )
 @seed_option("Of the random inputs.")
 @click.option(

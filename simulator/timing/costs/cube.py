@@ -88,7 +88,7 @@ class CubeCosts:
     def mmad_cycles(self, m: int, n: int, k: int, operand: str) -> float:
         """Cycles of one Mmad, without the start-up."""
         k0, per_cycle = self.k_block(operand)
-        return -(-m // self.rows) * -(-n // self.columns) * -(-k // k0) * max(1.0, k0 / per_cycle)
+        return -(-m // self.rows) * -(-n // self.columns) * -(-k // k0) * k0 / per_cycle
 
     def load_cycles(self, path: IntoL0, rows: int, depth_bytes: int, window: Window | None) -> float:
         """Cycles from L1 to L0A or L0B; a window of an image takes LoadData3D, which `path` may be of already."""

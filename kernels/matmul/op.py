@@ -244,6 +244,7 @@ OPERATOR = Operator(
     doc=DOC,
     **by_name(describe, draw, check, plan, formula, host_bytes, resolve, cut, explored, fits, bound_us),
     uses_cube=True,
+    formats=True,
     modes=5,
     accumulates="k",
     cancels=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...simulator.precision.cube_math import Resolution, resolve_matmul, resolve_split
+from ...simulator.precision.cube_math import Resolution, resolve_format, resolve_matmul, resolve_split
 from ...simulator.precision.splits import SPLITS
 from ...simulator.products import Product
 from ..operator.tensors import Tensors, dtype_of, element_type
@@ -15,7 +15,10 @@ ONE: Products = ((0, 0),)
 
 def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
     """What a mode means for these operands."""
-    kinds = [dtype_of(tensors[n]).name for n in ("a", "b")]
+    types = [dtype_of(tensors[n]) for n in ("a", "b")]
+    kinds = [t.name for t in types]
+    if any(t.is_foreign for t in types):
+        return resolve_format([t.format.name for t in types], mode)
     length = tensors["a"].shape[-1] if tensors["a"].shape else None  # `check` refuses what has no axes
     return (resolve_split if mode in SPLITS else resolve_matmul)(product, kinds, mode, length)
 

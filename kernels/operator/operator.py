@@ -22,6 +22,7 @@ from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.products import Product, load_product, product_names
 from .beyond import Beyond
 from .draw import Draw
+from .formats import is_other, number_format, other_formats
 from .messages import listed, near
 from .parameter import Argument, Parameter, as_mapping, read_all
 from .plan import Plan, PlanContext
@@ -88,6 +89,7 @@ class Operator:
     integers among them, and what it may be. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
     multiplied: the inputs that the Cube multiplies, all if left out. one_dtype: all inputs have the same, no mixtures.
+    formats: whether it takes operands in any other number format, all in one, as a what-if (`formats.py`).
     beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
     sliced: inputs that a split cuts: which operand of the products each is, 0 or 1, and the axis of the sum, along which it
     has one scale (None: all of it has one).
@@ -135,6 +137,7 @@ class Operator:
     multiplied: tuple[str, ...] = ()
     one_dtype: bool = False
     sliced: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+    formats: bool = False
     order_knobs: tuple[str, ...] = ()
     computes: str = "fp32"
     accumulates: str | None = None
@@ -258,14 +261,23 @@ class Operator:
             takes = f"{len(self.required)} types, of {listed(self.required)}" if mixes else "one type"
             raise UsageError(f"{self.name}: {dtype!r} is {len(kinds)} data types; it takes {takes}")
         names = [self.dtype(x) for x in kinds]
+        odd = [n for n in names if n not in self.dtypes]
+        if odd and len(set(names)) > 1:
+            raise UsageError(
+                f"{self.name}: {dtype!r}: operands in the number format {odd[0]} are all in that one"
+            )
         return names[0] if len(set(names)) == 1 else "+".join(names)
 
     def dtype(self, dtype: str) -> str:
         """The name of a data type of this operator, as "float16"; short names are accepted."""
-        known = ty.from_name(str(dtype))
+        found = number_format(str(dtype)) if self.formats else None
+        if found is not None and is_other(found):
+            return found.name
+        known = ty.from_name(found.name if found else str(dtype))
         name = DTYPE_NAMES.get(known.name, known.name) if known else str(dtype)
         if name not in self.dtypes:
-            raise UsageError(f"{self.name} has no data type {dtype!r}{near(str(dtype), self.dtypes)}")
+            names = (*self.dtypes, *(other_formats() if self.formats else ()))
+            raise UsageError(f"{self.name} has no data type {dtype!r}{near(str(dtype), names)}")
         return name
 
     def dtypes_on(self, product: Product) -> tuple[str, ...]:
@@ -281,7 +293,8 @@ class Operator:
     def require(self, product: Product, dtype: str) -> None:
         """Raise `UsageError` unless the product runs the operator in this data type."""
         here = self.dtypes_on(product)
-        if self.dtype(dtype) not in here:
+        name = self.dtype(dtype)
+        if name in self.dtypes and name not in here:
             raise RefusedError(
                 f"{self.name} does not take {dtype} on {product.name} ({product.title}), status {PARAM_INVALID} (parameter "
                 f"invalid); there it takes {listed(here)}",

@@ -37,8 +37,8 @@ def dtype_of(tensor: Tensor) -> ty.DType:
 
 def dtype_name(tensor: Tensor) -> str:
     """Element type as users write it."""
-    name = dtype_of(tensor).name
-    return DTYPE_NAMES.get(name, name)
+    found = dtype_of(tensor)
+    return DTYPE_NAMES.get(found.name, found.format.name)
 
 
 def reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -56,7 +56,5 @@ def part_of(x: Tensor, number: int) -> Tensor:
 
 
 def element_type(name: str) -> ty.DType:
-    """The element type of that name, short or as users write it, which is known to be one."""
-    found = ty.from_name(name)
-    assert found is not None
-    return found
+    """The element type of that name, short or as users write it, or of that number format."""
+    return ty.element_type(name)

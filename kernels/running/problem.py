@@ -15,9 +15,10 @@ from ...simulator.interpreter.tensors import Shape, as_array
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.rounding import encode
 from ..operator.draw import Draw
+from ..operator.formats import is_other
 from ..operator.messages import listed, near
 from ..operator.operator import Case, Operator
-from ..operator.tensors import DTYPE_NAMES, Options, Tensor, dtype_name
+from ..operator.tensors import DTYPE_NAMES, Options, Tensor, dtype_name, element_type
 
 GIB = 2**30
 TIME_ONLY = "ask for time only (values=False, --no-values), or study a sample (ascendtile precision --sample)"
@@ -108,7 +109,7 @@ def _check_names(op: Operator, present: Mapping[str, Any]) -> None:
 def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
     """An input as array or shape; converted if `dtype` is given, except where the operator fixes the type."""
     own = op.own_dtypes.get(name, ())
-    target = None if dtype is None or own else ty.from_name(op.fixed_dtypes.get(name, dtype))
+    target = None if dtype is None or own else element_type(op.fixed_dtypes.get(name, dtype))
     if isinstance(x, Shape):
         return Shape(x.shape, target) if target else x
     array = _scalar(x) if isinstance(x, int | float | np.generic) else as_array(f"{op.name}: {name}", x)
@@ -117,7 +118,7 @@ def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
             f"{op.name}: {name!r} is a {type(x).__name__}; give a numpy array or a torch CPU tensor"
         )
     found = ty.from_numpy(array.dtype.newbyteorder("="))
-    plain = found is not None and found.is_floating() and (target is not None or found.name in DTYPE_NAMES)
+    plain = found is not None and found.is_floating() and (target is not None or _taken(op, found))
     if not (plain and not own) and (found is None or DTYPE_NAMES.get(found.name, found.name) not in own):
         raise UsageError(
             f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(own or op.dtypes, 'or')}"
@@ -126,6 +127,11 @@ def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
     if target is not None and array.dtype != target.storage:
         return encode(array, target.name)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _taken(op: Operator, found: ty.DType) -> bool:
+    """Whether an input may be of that type as it comes."""
+    return found.name in DTYPE_NAMES or (op.formats and is_other(found.format))
 
 
 def _scalar(x: Any) -> np.ndarray:

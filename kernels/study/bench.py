@@ -18,7 +18,10 @@ from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.precision.need import Kept, Need
 from ...simulator.precision.places import Octave
 from ...simulator.products import Product
+from ...simulator.products.product import WHAT_IF_RATE
+from ...simulator.timing.costs.cube import CubeCosts
 from ...simulator.units.cube_rules import CubeRules
+from ..operator.formats import is_other
 from ..operator.messages import listed
 from ..operator.operator import Operator
 from ..operator.tensors import Arrays, Knobs
@@ -129,11 +132,22 @@ class Bench:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
         compute = resolved.operand if resolved else self.op.computes
-        reason = (resolved.warning or "") if resolved else ""
+        reason = (resolved.warning or self._what_if(resolved)) if resolved else ""
         return ModeRow(
             mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason,
             found.tiling, found.kept, operands=found.operands, octaves=found.octaves,
         )  # fmt: skip
+
+    def _what_if(self, resolved: Resolution) -> str:
+        """What is assumed where the Cube of the product lacks the format; "" where it has it."""
+        costs = CubeCosts(self.product)
+        if resolved.hf32 or resolved.split or not costs.what_if(resolved.operand):
+            return ""
+        depth, rate = costs.k_block(resolved.operand)[1], self.product.integer(WHAT_IF_RATE)
+        return (
+            f"what-if: {self.product.name} does not multiply it: exact products by the rules of the format, {depth} of k a "
+            f"cycle, as many bytes as of what it has ({WHAT_IF_RATE} = {rate}, assumed)"
+        )
 
     def _base(self, data: Data, known: Mapping[Any, _Found]) -> float | None:
         """Time of float32 as it is, whether or not that is one of the rows; None where it is refused."""
@@ -195,6 +209,8 @@ class Bench:
         """The inputs that the Cube multiplies, as it does."""
         if resolved is None or self.op.used_cube(self.asked):
             return {}
+        if resolved.split is None and is_other(get_format(resolved.operand)):
+            return {}  # multiplied as it is stored
         names = self.op.multiplied or tuple(stored)
         every = {n: stored[n] for n in names}
         return seen_by_cube(every, resolved, self._cube(resolved), self.op.sliced)

@@ -68,6 +68,11 @@ class ModeRow:
         return f"{self.cube_math_type} with {self.dtype}"
 
     @property
+    def what_if(self) -> bool:
+        """Whether the product lacks the format that is multiplied; `reason` says what is assumed."""
+        return self.reason.startswith("what-if:")
+
+    @property
     def passed(self) -> bool:
         """Whether every output keeps the need of the study; False without one."""
         return bool(self.kept) and all(k.passed for k in self.kept.values())

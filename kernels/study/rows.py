@@ -10,6 +10,7 @@ from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES
 from ...simulator.errors import UsageError
 from ...simulator.precision.need import Need, finest
 from ...simulator.precision.splits import SPLITS
+from ..operator.formats import other_formats
 from ..operator.messages import listed, near
 from ..operator.operator import Operator
 from ..operator.parameter import as_mapping
@@ -19,6 +20,7 @@ from .bench import KEEP
 
 SPLIT = "splits"  # among the modes asked for: every split of FP32 operands, which "all" leaves out
 MIXED = "mixed"  # among the data types asked for: every mixture of them
+OTHERS = "formats"  # and every number format of the catalogue that no element type is
 
 
 def rows_wanted(
@@ -26,13 +28,32 @@ def rows_wanted(
 ) -> list[tuple[str, str]]:
     """(mode, data type) pairs, float32 first: it is what the others are compared with."""
     names = _modes(modes, has_modes(op, tiling))
-    wanted = _names("dtype", dtypes, {"all": op.dtypes})
+    others = {OTHERS: other_formats()} if op.formats else {}
+    wanted = _names("dtype", _specs(dtypes), {"all": op.dtypes, **others})
     each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
     types = [d for group in each for d in group]
     if not types:
         raise UsageError(f"{op.name} takes no mixtures of data types; its types are {listed(op.dtypes)}")
     ordered = sorted(dict.fromkeys(types), key=lambda d: d != "float32")
-    return [(mode, dtype) for dtype in ordered for mode in names]
+    return [(mode, dtype) for dtype in ordered for mode in (names if dtype in known(op) else [KEEP])]
+
+
+def _specs(given: Any) -> Any:
+    """Names apart at their commas, but for those inside of the description of a format: "hif8,e4m3:bias=11,nan=zero"."""
+    if not isinstance(given, str):
+        return given
+    out: list[str] = []
+    for part in given.split(","):
+        if out and ":" in out[-1] and "=" in part and ":" not in part:
+            out[-1] += f",{part.strip()}"
+        else:
+            out.append(part)
+    return out
+
+
+def known(op: Operator) -> tuple[str, ...]:
+    """Element types of an operator and mixtures of them: what a cubeMathType is for."""
+    return (*op.dtypes, *op.mixtures())
 
 
 def _names(what: str, given: str | Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:

@@ -62,9 +62,10 @@ def precision_study(
 
     case: a name or sizes by name; `sizes` is another name for the latter. inputs: arrays by name instead. modes, dtypes:
     "all", or names; a data type may be a mixture in the order of the inputs, "float32+float16", and "mixed" is all
-    mixtures of an operator of the Cube. sample: rows and columns of the block whose values are computed; None is all, or
-    what takes about a second for each row. reference: outputs by name of another implementation on the same inputs (a GPU,
-    say), for the dual-benchmark rule; whole outputs, so no sample. options: as for `run_op`.
+    mixtures of an operator of the Cube. Where the operator takes formats, it may be any number format (`get_format`), stored
+    and multiplied as a what-if; "formats" is all of the catalogue. sample: rows and columns of the block whose values are
+    computed; None is all, or what takes about a second for each row. reference: outputs by name of another implementation
+    on the same inputs (a GPU, say), for the dual-benchmark rule; whole outputs, so no sample. options: as for `run_op`.
 
     tiling: knobs of every row; what is left out is chosen for the first row and the same in all, unless it does not fit. A
     function gives each row its own: `ascendtile.tiling.best_tilings(op)` searches it. need: {"bits": 12},

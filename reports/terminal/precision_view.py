@@ -10,11 +10,11 @@ from rich.text import Text
 
 from ...kernels.study.caveats import lost_below
 from ...kernels.study.results import EXACT, GOLDENS, ROUNDED, Answer, ModeRow, Study
-from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.splits import SPLITS
 from ..facts.study.lost import KINDS, lost_shares
 from ..facts.study.lost import WORDS as LOST
+from ..facts.study.names import memory_bits, short_name
 from ..facts.study.rows import refusals
 from ..facts.study.words import (
     BITS,
@@ -33,14 +33,16 @@ from .sections import numerics_lines
 from .tables import fact, folding
 
 _SHORT = {EXACT: "exact", ROUNDED: "round"}
+MODE_WIDTH = 15
 RULES = ("single-benchmark", "mixed-tolerance")
 GOLDEN_MEANINGS = {
     EXACT: "against float64 of the exact inputs: what the mode loses",
     ROUNDED: "against float64 of the inputs as multiplied: what the kernel adds",
 }
 _LEGEND = (
-    "in: data type; as: what is multiplied; over: too large for the type; NaN: on one side only; an element may be both. "
-    "{} Times include the casts that a mode needs: USE_FP16 with float32 inputs pays for them."
+    "in: data type, or the bits of an element in memory; as: what is multiplied; over: too large for the type; NaN: on one "
+    "side only; an element may be both. {} Times include the casts that a mode needs: USE_FP16 with float32 inputs pays for "
+    "them."
 )
 LEGEND = _LEGEND.format("Speed-up: over float32 KEEP_DTYPE.")
 SWEEP_LEGEND = _LEGEND.format(
@@ -188,20 +190,28 @@ def _judges(study: Study, under: bool) -> list[tuple[str, int]]:
 def _summary(study: Study, name: str, named: bool) -> Table:
     title = f"{clean(name)}\nmode" if named else "mode"
     under = _underflows([study])
-    naming = ((title, 15), ("in", 5), ("as", 4))
+    naming = ((title, MODE_WIDTH), ("in", 5), ("as", 4))
     table = folding(*naming, (">us", 7), (">speed -up", 5), *_judges(study, under))
     for row in study.rows:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
-            mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
-            cells = (mode, "\n+".join(_inputs(row.dtype)), _multiplied(row), _time(row), speedup)
+            cells = (*_computed(row), _time(row), speedup)
             table.add_row(*(Text(w) for w in (*cells, *_judged(study, row, name, under))))
     return table
 
 
+def _computed(row: ModeRow) -> tuple[str, str, str]:
+    """Mode, data type, what is multiplied; of a what-if its format, the bits of an element in memory, and nothing."""
+    if row.what_if:
+        apart = " " if len(row.dtype) <= MODE_WIDTH - len(" (what-if)") else "\n"
+        return f"{clean(row.dtype, 80)}{apart}(what-if)", memory_bits(row.dtype), "-"
+    mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
+    return mode, "\n+".join(_inputs(row.dtype)), _multiplied(row)
+
+
 def _inputs(dtype: str) -> list[str]:
     """Short names of the inputs' data types, one for all or one for each."""
-    return [get_format(kind).name for kind in dtype.split("+")]
+    return [short_name(kind) for kind in dtype.split("+")]
 
 
 def _multiplied(row: ModeRow) -> str:
@@ -274,7 +284,7 @@ def _lost(rows: Iterable[ModeRow], name: str) -> list[RenderableType]:
     if not found:
         return []
     heads = ((f">{words}", 9) for words, _ in KINDS.values())
-    table = folding(("computed", 16), ("tensor", 10), ("format", 8), (">bits", 5), *heads)
+    table = folding(("computed", 16), ("tensor", 6), ("format", 8), (">bits", 5), *heads)
     for x in found:
         shares = (share_text(x.shares[kind]) if x.shares[kind] else "-" for kind in KINDS)
         cells = (x.label, clean(x.tensor, 40), clean(x.fmt, 20), figure(x.bits), *shares)
@@ -294,7 +304,8 @@ def _different(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:
 def _refused(rows: Iterable[ModeRow]) -> list[RenderableType]:
     """Refusals and warnings, the modes of one reason together."""
     out: list[RenderableType] = []
-    for dtype, modes, status, reason in refusals(rows):
+    for dtypes, modes, status, reason in refusals(rows):
         verdict = f"refused with status {status}" if status else "note"
-        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {modes}: {clean(reason)}"))
+        names = ", ".join("+".join(_inputs(dtype)) for dtype in dtypes)
+        out.append(Text(f"\n{verdict}: {clean(names, 400)} with {modes}: {clean(reason)}"))
     return out

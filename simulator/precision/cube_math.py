@@ -234,6 +234,19 @@ def resolve_split(product: CubeInputs, dtypes: Sequence[str], mode: str, k: int 
     )
 
 
+def resolve_format(dtypes: Sequence[str], mode: str | int) -> Resolution:
+    """Operands of one number format that is no element type of the vendor's: multiplied as they are, a what-if.
+
+    The Cube adds and writes FP32 (assumed). A cubeMathType says nothing of them, and only KEEP_DTYPE is taken.
+    """
+    kinds = format_names(dtypes)
+    if len(set(kinds)) > 1:
+        return _refused(f"operands are {' and '.join(kinds)}: those in a number format are all in that one")
+    if mode not in ("KEEP_DTYPE", MODES["KEEP_DTYPE"]):
+        return _refused(f"{mode} is for FP32, FP16 and BF16: {kinds[0]} operands are multiplied as they are")
+    return Resolution(kinds[0], outputs=(("out", "fp32"),), reason=f"computes in {kinds[0]}", grade="A")
+
+
 def _matmul_output(inputs: frozenset[str], kinds: Sequence[str], cell: str, mode: int) -> str:
     """cube_util.cpp, SetMmSupportDType: a Cube without FP32 casts the operands, the output keeps the type of the first."""
     if "fp32" not in inputs:

@@ -138,4 +138,9 @@ def times_tolerance(actual: NDArray[Any], golden: NDArray[Any], rtol: float, ato
 
 def finest(dtypes: list[str]) -> str:
     """The format with the finest thresholds among data types, whose thresholds a rule takes for all."""
-    return min((get_format(d).name for d in dtypes), key=lambda n: TORCH[n][0])
+    found = [n for n in (get_format(d).name for d in dtypes) if n in TORCH]
+    if not found:
+        raise UsageError(
+            f"no rule has thresholds for {', '.join(dtypes)}; say those of which type: {', '.join(TORCH)}"
+        )
+    return min(found, key=lambda n: TORCH[n][0])

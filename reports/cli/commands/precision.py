@@ -74,7 +74,8 @@ def read_tilings(ctx: click.Context, option: click.Parameter, given: tuple[str, 
     "--dtypes",
     "D,D",
     "all",
-    "Data types of the inputs; float32+float16 is one for each, mixed is every such mixture.",
+    "Data types of the inputs; float32+float16 is one for each, mixed is every such mixture. Of matmul also number formats, "
+    "as a what-if: e4m3, hif8, e3m4:bias=5, FILE.toml; formats is all of the catalogue.",
 )
 @input_option
 @click.option(

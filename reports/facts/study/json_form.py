@@ -11,13 +11,13 @@ from typing import Any
 
 from ....kernels.study.results import GOLDENS, Answer, ModeRow, Study
 from ....simulator.errors import UsageError
-from ....simulator.precision.formats import get_format
 from ....simulator.precision.metrics import json_value
 from ....simulator.precision.need import Need
 from ....simulator.record.codec import decode_plain
 from ....simulator.record.files import picked
 from .. import texts
 from ..texts import clean
+from .names import number_format
 
 MOST_ROWS = 2000
 MOST_POINTS = 200
@@ -120,7 +120,8 @@ def _row(given: Any, where: str, known: dict[str, Any]) -> ModeRow:
     return replace(
         row,
         cube_math_type=clean(row.cube_math_type, 40),
-        compute_dtype=None if row.compute_dtype is None else clean(row.compute_dtype, 8),
+        dtype=clean(row.dtype, 80),
+        compute_dtype=None if row.compute_dtype is None else clean(row.compute_dtype, 60),
         output_dtypes={n: clean(x, 8) for n, x in row.output_dtypes.items()},
         errors=known.setdefault(key, row.errors),
     )
@@ -129,10 +130,10 @@ def _row(given: Any, where: str, known: dict[str, Any]) -> ModeRow:
 def _check(row: ModeRow, where: str) -> None:
     """Each output has all that a page says of one."""
     for kind in row.dtype.split("+"):
-        try:
-            get_format(kind)
-        except UsageError as error:
-            raise UsageError(f"{where}.dtype: {error}") from None
+        if (
+            not row.what_if and number_format(kind) is None
+        ):  # a what-if may be of a format that only its user has
+            raise UsageError(f"{where}.dtype: unknown number format {clean(kind, 60)!r}")
     for n, x in (("time_us", row.time_us), ("speedup", row.speedup)):
         if x is not None and not x > 0:
             raise UsageError(f"{where}.{n} is {x:g}, must be above 0")

@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ....kernels.study.results import EXACT, ROUNDED, ModeRow, unbeaten
-from ....simulator.errors import UsageError
-from ....simulator.precision.formats import get_format
 from ....simulator.precision.splits import SPLITS
 from ..texts import clean, micros
+from .names import number_format, short_name
 from .rows import labelled
 
 # Families by the width of what is multiplied: name, number of the colour.
 FAMILIES = {32: ("32 bits", 0), 16: ("16 bits", 2), 8: ("8 bits", 3), 6: ("6 bits", 1), 4: ("4 bits", 4)}
-OTHER = ("others", 6)
+SPLIT, OTHER = ("splits of float32", 5), ("others", 6)
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def front(points: Iterable[StudyPoint]) -> list[StudyPoint]:
 def families(points: Iterable[StudyPoint]) -> dict[str, int]:
     """Name -> colour of the families that there are, the widest first."""
     held = {p.family: p.colour for p in points}
-    return {name: held[name] for name, _ in (*FAMILIES.values(), OTHER) if name in held}
+    return {name: held[name] for name, _ in (*FAMILIES.values(), SPLIT, OTHER) if name in held}
 
 
 def _bits(row: ModeRow, name: str, golden: str) -> float | None:
@@ -70,22 +69,14 @@ def short_label(label: str) -> str:
     """ "fp16" of "float16 as fp16", where the type is computed in as it is; short names of types elsewhere."""
     types, comma, mode = label.partition(", ")
     stored, _, computed = types.partition(" as ")
-    names = "+".join(_name(kind) for kind in stored.split("+"))
+    names = "+".join(short_name(kind) for kind in stored.split("+"))
     short = computed if names == computed else f"{names} as {computed}"
     return clean(f"{short}{comma}{mode}", 40)
 
 
-def _name(kind: str) -> str:
-    try:
-        return get_format(kind).name
-    except UsageError:
-        return kind
-
-
 def _family(row: ModeRow) -> tuple[str, int]:
-    split = SPLITS.get(row.cube_math_type)
-    try:
-        held = get_format(split.slices if split else row.compute_dtype or "")
-    except UsageError:
-        return OTHER
-    return FAMILIES.get(8 * held.dtype.itemsize, OTHER)
+    """By the width of what is multiplied; splits are one of their own."""
+    if row.cube_math_type in SPLITS:
+        return SPLIT
+    held = number_format(row.compute_dtype or "")
+    return OTHER if held is None else FAMILIES.get(32 if held.bits > 16 else held.bits, OTHER)

@@ -70,10 +70,15 @@ def sweep_label(value: str | None) -> str:
     return texts.clean(str(value), 12)
 
 
-def refusals(rows: Iterable[ModeRow]) -> list[tuple[str, str, int, str]]:
-    """(data type, modes, status, why) of refusals and warnings, the modes of one reason together."""
-    groups: dict[tuple[str, int, str], list[str]] = {}
+def refusals(rows: Iterable[ModeRow]) -> list[tuple[list[str], str, int, str]]:
+    """(data types, modes, status, why) of refusals and warnings: the modes of one reason together, and of a what-if the
+    formats."""
+    groups: dict[tuple[str, int, str], list[ModeRow]] = {}
     for r in rows:
         if r.reason:
-            groups.setdefault((r.dtype, r.status, r.reason), []).append(r.cube_math_type)
-    return [(dtype, ", ".join(modes), status, why) for (dtype, status, why), modes in groups.items()]
+            groups.setdefault(("" if r.what_if else r.dtype, r.status, r.reason), []).append(r)
+    out = []
+    for (_, status, why), found in groups.items():
+        dtypes, modes = ({getattr(r, n): None for r in found} for n in ("dtype", "cube_math_type"))
+        out.append((list(dtypes), ", ".join(modes), status, why))
+    return out

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .ir.building.registry import constexpr
     from .jit_function import JitFunction, jit
     from .l2.chain import chain
+    from .precision.block_formats import BlockFormat, get_block_format
     from .precision.dtypes import element_type
     from .precision.formats import Format, get_format
     from .precision.rounding import decode, encode, round_to
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 # Imported when first asked for: they bring numpy and the compiled modules, which cost more than half a second on a slow
 # machine, and listing products should not wait for them. No name here may be that of a module of this folder.
 _LATER = {
+    "BlockFormat": ".precision.block_formats",
     "Format": ".precision.formats",
     "JitFunction": ".jit_function",
     "Launch": ".record.run",
@@ -44,6 +46,7 @@ _LATER = {
     "element_type": ".precision.dtypes",
     "empty": ".checks.written.scratch",
     "encode": ".precision.rounding",
+    "get_block_format": ".precision.block_formats",
     "get_format": ".precision.formats",
     "jit": ".jit_function",
     "load_run": ".record.loading",
@@ -59,6 +62,7 @@ def cdiv(x: int, y: int) -> int:
 
 __all__ = [
     "AscendtileError",
+    "BlockFormat",
     "Device",
     "Format",
     "JitFunction",
@@ -80,6 +84,7 @@ __all__ = [
     "element_type",
     "empty",
     "encode",
+    "get_block_format",
     "get_format",
     "jit",
     "load_product",

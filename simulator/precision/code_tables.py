@@ -27,18 +27,18 @@ def value_table(fmt: Format) -> NDArray[np.float32]:
 def codes_of(grid: NDArray[np.float32], fmt: Format) -> Codes:
     """Codes, uint8 or uint16, of contiguous float32 values that lie on the grid of `fmt`, as `round_to` leaves them."""
     words = grid.view(np.uint32)
-    if fmt.bits <= 8:
+    if fmt.bits <= 8 and not (value_table(fmt).view(np.uint32) & 0xFFFF).any():
         return _short_codes(fmt)[words >> 16]
     magnitudes, codes = _sorted(fmt)
     signs = (words >> 31).astype(np.uint16) << fmt.magnitude_bits if fmt.signed else np.uint16(0)
     found = codes[np.minimum(np.searchsorted(magnitudes, words & 0x7FFFFFFF), len(codes) - 1)]
-    nan = np.isnan(grid)
-    return np.where(nan & (fmt.nan == "zero"), np.uint16(1 << fmt.magnitude_bits), found | signs)
+    nan = np.isnan(grid) & (fmt.nan == "zero")
+    return np.where(nan, np.uint16(1 << fmt.magnitude_bits), found | signs).astype(f"u{fmt.dtype.itemsize}")
 
 
 @lru_cache(maxsize=256)
 def _short_codes(fmt: Format) -> NDArray[np.uint8]:
-    """By the upper 16 bits of a float32: no value of 8 bits has more."""
+    """By the upper 16 bits of a float32: values of 8 bits have no more, but for some below 2^-126."""
     table = np.full(1 << 16, _nan_code(fmt), np.uint8)
     sign = (
         (np.arange(1 << 16) >> 15).astype(np.uint8) << fmt.magnitude_bits
@@ -83,7 +83,7 @@ def pack(codes: Codes, bits: int) -> NDArray[np.uint8]:
     _check_width(bits)
     raw = np.ascontiguousarray(codes).view(np.uint8)
     flat = np.unpackbits(raw[..., None], axis=-1, count=bits, bitorder="little")
-    return np.packbits(flat.reshape(*raw.shape[:-1], -1), axis=-1, bitorder="little")
+    return np.packbits(flat.reshape(*raw.shape[:-1], raw.shape[-1] * bits), axis=-1, bitorder="little")
 
 
 def unpack(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[np.uint8]:

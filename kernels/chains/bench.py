@@ -9,26 +9,37 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import simulator as sim
 from ...simulator.device import current_device, device
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.precision import dtypes as ty
 from ...simulator.precision.rounding import encode
 from ...simulator.products import Product
 from ..operator.draw import Draw
-from ..operator.tensors import Arrays, element_type
+from ..operator.operator import Operator
+from ..operator.tensors import Arrays, dtype_of, element_type
 from ..running.run_op import run_op
-from .assignment import Assignment
+from .assignment import USUAL_MODE, Assignment
 from .chain import Chain, ChainStep, ReshapedTensor, dims_of
 from .drawing import drawn, given
-from .glue import GLUE
+from .glue import cast_to
 from .lowering import ChainCast, LoweredStep, input_shapes, lowered, naming_step, shapes_made
 from .storage import Storage, storage_of, values_of
 
+WHAT_IF = "what-if"
 KEPT_BYTES = 1 << 29  # of values of steps; what was used longest ago goes first
 LEAN: Mapping[str, Any] = {"timeline": 0, "details": False}
+
+
+class Timed(NamedTuple):
+    """Time of the launches of an operator in us, their number, and what the product lacks for them."""
+
+    time_us: float
+    launches: int
+    what_ifs: tuple[str, ...]
 
 
 class ChainBench:
@@ -51,7 +62,7 @@ class ChainBench:
             self.shapes |= shapes_made(step, self.shapes, self.sizes, self.product)
         self.storages: dict[str, Storage] = {}
         self.steps: dict[Any, LoweredStep] = {}
-        self.times: dict[Any, tuple[float, int]] = {}
+        self.times: dict[Any, Timed] = {}
         self.kept: OrderedDict[Any, Arrays] = OrderedDict()
 
     # ---- float64 ----
@@ -99,39 +110,40 @@ class ChainBench:
         key = _own(step, assignment)
         if key not in self.steps:
             storages = {t: self.storage(assignment.formats[t]) for t in step.tensors}
-            mode = assignment.modes.get(step.name, "KEEP_DTYPE")
+            mode = assignment.modes.get(step.name, USUAL_MODE)
             self.steps[key] = lowered(step, self.shapes, self.sizes, storages, mode, self.product)
         return self.steps[key]
 
     # ---- time ----
 
-    def step_time(self, low: LoweredStep) -> tuple[float, int]:
-        """Time of the operator in us, and its launches; of equal calls only one is timed."""
+    def step_time(self, low: LoweredStep) -> Timed:
+        """Time of the operator; of equal calls only one is timed."""
         step = low.step
         tensors = input_shapes(step, self.shapes, self.sizes, low.dtype)
-        return self._timed(step.op, tensors, step.options, low.mode, step.tiling, step)
+        return self._timed(step.operator, tensors, step.options, low.mode, step.tiling, step)
 
-    def cast_time(self, cast: ChainCast, step: ChainStep) -> tuple[float, int]:
+    def cast_time(self, cast: ChainCast, step: ChainStep) -> Timed:
         """The same of a cast before or behind a step."""
-        x = sim.shape(self.shapes[cast.tensor], cast.source)
-        return self._timed(GLUE["cast"], {"x": x}, {"to": cast.target}, "KEEP_DTYPE", {}, step)
+        x = Shape(self.shapes[cast.tensor], ty.element_type(cast.source))
+        return self._timed(cast_to(ty.element_type(cast.target)), {"x": x}, {}, USUAL_MODE, {}, step)
 
     def _timed(
-        self, op: Any, tensors: Mapping[str, Any], options: Any, mode: str, tiling: Any, step: ChainStep
-    ) -> tuple[float, int]:
-        key = (getattr(op, "name", op), mode, *(repr(sorted(x.items())) for x in (options, tiling)))
+        self, op: Operator, tensors: Mapping[str, Any], options: Any, mode: str, tiling: Any, step: ChainStep
+    ) -> Timed:
+        key = (id(op), mode, *(repr(sorted(x.items())) for x in (options, tiling)))
         key = (*key, *((n, x.shape, x.dtype.name) for n, x in tensors.items()))
         if key not in self.times:
             how: dict[str, Any] = {"options": options, "tiling": tiling, "cube_math_type": mode}
             with device(self.product, **LEAN), naming_step(step):
-                found = run_op(step.operator if op is step.op else op, inputs=tensors, values=False, **how)
-            self.times[key] = found.time_us, len(found.launches)
+                found = run_op(op, inputs=tensors, values=False, **how)
+            said = tuple(dict.fromkeys(str(m) for m in found.run.warnings if str(m).startswith(WHAT_IF)))
+            self.times[key] = Timed(found.time_us, len(found.launches), said)
         return self.times[key]
 
     # ---- values ----
 
     def values(self, assignment: Assignment) -> Arrays:
-        """Every tensor as it is stored: arrays of its type, float32 on the grid of a format that is a what-if."""
+        """Every tensor as it is stored: arrays of its type, codes of a format that is a what-if."""
         out: Arrays = {}
         for n, x in self.exact.items():
             out[n] = self.storage(assignment.formats[n]).stored(x)
@@ -173,15 +185,15 @@ class ChainBench:
         return out
 
     def kept_as(self, storage: Storage, x: np.ndarray, step: ChainStep) -> np.ndarray:
-        """What an operator wrote, as it is stored: by a cast of the product's where it has the type."""
-        kind = element_type(storage.dtype).storage if not storage.what_if else None
-        if x.dtype == kind:
+        """What an operator wrote, as it is stored: by a cast where it is of another type."""
+        if dtype_of(x) == storage.dtype:
             return x
-        if kind is None:
-            return storage.stored(values_of(x))
+        if (
+            storage.dtype.storage == np.float32 and storage.what_if
+        ):  # an array does not say that it holds TF32
+            return storage.stored(x)
         with device(self.product, **LEAN), naming_step(step):
-            how: dict[str, Any] = {"options": {"to": storage.dtype}, "time": False, "errors": False}
-            return run_op(GLUE["cast"], inputs={"x": x}, **how).outputs["out"]
+            return run_op(cast_to(storage.dtype), inputs={"x": x}, time=False, errors=False).outputs["out"]
 
     def _keep(self, key: Any, made: Arrays) -> None:
         self.kept[key] = made

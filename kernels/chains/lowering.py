@@ -32,8 +32,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class ChainCast:
-    """A launch that brings a tensor into another type. reads: before the operator, else behind it. what_if: whether the
-    format is one that memory of the product does not have; the launch then moves elements of as many bytes."""
+    """A launch that brings a tensor into another type. reads: before the operator, else behind it. what_if: whether one of
+    the two is a format that the product does not store."""
 
     tensor: str
     source: str
@@ -137,10 +137,10 @@ def _casts(
     out: dict[tuple[str, str], ChainCast] = {}
     for n, t in zip(step.inputs, step.reads, strict=True):
         s, wanted = storages[t], step.operator.input_dtype(n, dtype)
-        if s.what_if or s.dtype != wanted:
-            out[t, wanted] = ChainCast(t, s.dtype, wanted, True, s.what_if)
+        if s.type_name != wanted:
+            out[t, wanted] = ChainCast(t, s.type_name, wanted, True, s.what_if)
     for n, t in step.outputs.items():
         s = storages[t]
-        if s.what_if or s.dtype != written[n]:
-            out[t, s.dtype] = ChainCast(t, written[n], s.dtype, False, s.what_if)
+        if s.type_name != written[n]:
+            out[t, s.type_name] = ChainCast(t, written[n], s.type_name, False, s.what_if)
     return tuple(out.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from .assignment import USUAL_FORMAT, USUAL_MODE, Assignment
 from .blame import ChainBlame
 from .lowering import ChainCast
 
+PLACE = ", which "  # in the message of a launch, behind what the product lacks
 FIGURES = "effective_bits max_abs max_rel mean_rel rmse max_ulp nan_mismatch inf_mismatch"
 
 
@@ -32,7 +33,7 @@ class TimedCast:
 @dataclass(frozen=True)
 class StepRun:
     """A step as it ran. dtype: of its operator's inputs; mode: None where nothing is multiplied. time_us: of the operator,
-    without the casts; None without time. launches: of the operator."""
+    without the casts; None without time. launches: of the operator. what_ifs: what the product lacks for all of them."""
 
     name: str
     op: str
@@ -41,6 +42,7 @@ class StepRun:
     time_us: float | None
     launches: int | None
     casts: tuple[TimedCast, ...]
+    what_ifs: tuple[str, ...] = ()
 
     @property
     def casts_us(self) -> float:
@@ -164,14 +166,17 @@ def _tensor_data(t: TensorRun) -> dict[str, Any]:
     }
 
 
-def what_if_notes(tensors: Mapping[str, TensorRun], product: str) -> list[str]:
-    """That formats are a what-if, and what is reckoned for them."""
+def what_if_notes(
+    steps: Iterable[StepRun], tensors: Mapping[str, TensorRun], product: str
+) -> tuple[str, ...]:
+    """That formats are a what-if, and what the launches say of it."""
     odd: dict[str, list[str]] = {}
     for t in tensors.values():
         if t.what_if:
             odd.setdefault(t.format, []).append(t.name)
-    return [
-        f"what-if: {product} does not store {name} ({listed(names)}): values by its rules, in time a cast that moves as "
-        "many bytes for each step that makes or reads it"
+    told = [
+        f"what-if: {product} does not store {name} ({listed(names)}): each step that makes or reads it has a cast of its own"
         for name, names in odd.items()
     ]
+    said = {text.partition(PLACE)[0]: text for s in steps for text in s.what_ifs}  # of several places one
+    return (*told, *said.values())

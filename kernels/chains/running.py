@@ -90,7 +90,7 @@ def run_on(
         need=need,
         kept=judged(bench, need, stored, tensors) if need and values else {},
         blame=told,
-        notes=tuple(what_if_notes(tensors, bench.product.name)),
+        notes=what_if_notes(steps, tensors, bench.product.name),
         values=stored,
         exact=bench.reference if values else {},
     )
@@ -123,7 +123,10 @@ def _tensor(
 
 def _step(bench: ChainBench, step: ChainStep, assignment: Assignment, time: bool) -> StepRun:
     low = bench.lowered(step, assignment)
-    time_us, launches = bench.step_time(low) if time else (None, None)
-    casts = tuple(TimedCast(c, bench.cast_time(c, step)[0] if time else None) for c in low.casts)
-    mode = assignment.modes.get(step.name)
-    return StepRun(step.name, step.operator.name, low.dtype, mode, time_us, launches, casts)
+    about = (step.name, step.operator.name, low.dtype, assignment.modes.get(step.name))
+    if not time:
+        return StepRun(*about, None, None, tuple(TimedCast(c, None) for c in low.casts))
+    found, casts = bench.step_time(low), [(c, bench.cast_time(c, step)) for c in low.casts]
+    said = (text for x in (found, *(x for _, x in casts)) for text in x.what_ifs)
+    timed = tuple(TimedCast(c, x.time_us) for c, x in casts)
+    return StepRun(*about, found.time_us, found.launches, timed, tuple(dict.fromkeys(said)))

@@ -1,8 +1,7 @@
-"""How the tensors of a chain are stored: types that memory has, and formats that are a what-if.
+"""How the tensors of a chain are stored: in types of the vendor's, or in any other number format, which is a what-if.
 
-A tensor in a format that the product stores is an array of that type. In any other one its values are rounded to the format
-when they are stored, and held in float32: what that takes is a launch that writes elements of as many bytes, and another one
-for every step that reads it, as no operator of ours loads such a type.
+Memory holds the codes of a what-if. No operator of ours loads them: a cast of its own, before the step, makes a type of them
+that the operator has, and one behind a step makes them. What such a cast takes the launch states (`simulator/call.py`).
 """
 
 from __future__ import annotations
@@ -12,37 +11,45 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...simulator.errors import UsageError
+from ...simulator.precision.dtypes import DType, of_format
 from ...simulator.precision.formats import Format, get_format
 from ...simulator.precision.rounding import decode, encode, round_to
 from ...simulator.products import Product
 from ..operator.tensors import DTYPE_NAMES
 
-STAND_INS = {
-    1: "int8",
-    2: "float16",
-    4: "float32",
-}  # types whose transfers take as long as those of a what-if
 WIDTHS = ("float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True)
 class Storage:
-    """A format of a tensor. dtype: the type that memory holds, as users write it; of a what-if, one as wide."""
+    """A format of a tensor. what_if: whether it is none of the types that the product stores."""
 
-    name: str
     fmt: Format
-    dtype: str
     what_if: bool
 
+    @property
+    def name(self) -> str:
+        """The format's name, which `get_format` knows."""
+        return self.fmt.name
+
+    @property
+    def dtype(self) -> DType:
+        """The element type that memory holds."""
+        return of_format(self.fmt)
+
+    @property
+    def type_name(self) -> str:
+        """Its name as users write it."""
+        return DTYPE_NAMES.get(self.name, self.name)
+
     def stored(self, x: np.ndarray) -> np.ndarray:
-        """Float32 or float64 values as they are stored: an array of the type, or float32 on the grid of a what-if."""
+        """Float32 or float64 values as they are stored: codes, or float32 on the grid of a format above 16 bits."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return round_to(x, self.fmt) if self.what_if else encode(x, self.fmt)
+            return encode(x, self.fmt) if self.fmt.stored else round_to(x, self.fmt)
 
     def carriers(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         """Those of some types that hold every value, the narrowest first."""
-        found = [d for d in WIDTHS if d in dtypes and holds(get_format(d), self.fmt)]
-        return tuple(found)
+        return tuple(d for d in WIDTHS if d in dtypes and holds(get_format(d), self.fmt))
 
     def lost(self, x: np.ndarray) -> dict[str, float]:
         """Shares of the elements of x, in float64, that are too large, become zero, or lie below the normal numbers."""
@@ -66,16 +73,14 @@ def values_of(stored: np.ndarray) -> np.ndarray:
 def storage_of(given: str, product: Product) -> Storage:
     """The storage of that name on a product. Raises `UsageError`, also for a type of the vendor's that it does not have."""
     fmt = get_format(given)
-    if not fmt.is_float or fmt.name == "fp64":
-        raise UsageError(f"a tensor is stored in a floating-point format of at most 32 bits, got {given!r}")
-    known = DTYPE_NAMES.get(fmt.name)
-    if known is None:
-        width = 1 if fmt.bits <= 8 else 2 if fmt.bits <= 16 else 4
-        return Storage(fmt.name, fmt, STAND_INS[width], True)
-    if fmt.name not in product.texts("dtypes.storage"):
+    if not fmt.is_float or not fmt.zero or fmt.bits > 32:
+        raise UsageError(
+            f"a tensor is stored in a floating-point format with a zero and at most 32 bits, got {given!r}"
+        )
+    if fmt.name in DTYPE_NAMES and fmt.name not in product.texts("dtypes.storage"):
         have = [n for n in DTYPE_NAMES if n in product.texts("dtypes.storage")]
         raise UsageError(f"{product.name} does not store {fmt.name}; it stores {', '.join(have)}")
-    return Storage(fmt.name, fmt, known, False)
+    return Storage(fmt, fmt.name not in DTYPE_NAMES)
 
 
 def holds(wide: Format, narrow: Format) -> bool:

@@ -12,6 +12,7 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.jit_function import JitFunction
 from ...simulator.precision import dtypes as ty
+from ...simulator.precision.rounding import encode
 from ...simulator.products import Product
 from .tensors import Knobs, Tensor
 
@@ -79,6 +80,8 @@ class PlanContext:
         """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""
         if not self.values:
             return Shape(shape, dtype)
+        if dtype.is_coded:
+            return np.broadcast_to(encode(np.float32(np.nan), dtype.format), shape).copy()
         unwritten = np.nan if dtype.is_floating() else np.iinfo(dtype.storage).min
         return np.full(shape, unwritten, dtype.storage)
 

@@ -157,7 +157,8 @@ class ChainChoices:
         usual = {n: x for n, x in self.usual.items() if n not in values}
         assignment = self.assignment({**usual, **values})
         low = self.bench.lowered(step, assignment)
-        total = self.bench.step_time(low)[0] + sum(self.bench.cast_time(c, step)[0] for c in low.casts)
+        casts = sum(self.bench.cast_time(c, step).time_us for c in low.casts)
+        total = self.bench.step_time(low).time_us + casts
         return StepChoice(total, "", frozenset(self._same(step, assignment, low)))
 
     def _same(self, step: ChainStep, assignment: Assignment, low: LoweredStep) -> list[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ....simulator.errors import UsageError
+from ....simulator.precision.dtypes import DType
 from ....simulator.products import Product
+from ...operator.operator import Operator
 from ...operator.parallel import float64
-from ...operator.parameter import choice, integers
+from ...operator.parameter import integers
 from ...operator.plan import Plan, PlanContext
-from ...operator.tensors import Arrays, Knobs, Options, Tensors, dtype_of, element_type
+from ...operator.tensors import Arrays, Knobs, Options, Tensors, dtype_of
 from ...running.strided_copies import permuted_copy_step
 from ...shared.casts import cast_step
 from .declaring import glue
@@ -44,11 +47,20 @@ def permuted(inputs: Arrays, options: Options) -> Arrays:
     return {"out": np.ascontiguousarray(np.transpose(x, _axes(options, x.ndim)))}
 
 
-def plan_cast(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
-    x = tensors["x"]
-    out = context.output("out", x.shape, element_type(options["to"]))
-    step = cast_step(x, out, context.cores(knobs["cores"]), knobs["buffers"])
-    return Plan((step,), {"out": out}, {**knobs, "block": step.arguments["BLOCK"], "cores": step.grid})
+@lru_cache(maxsize=256)
+def cast_to(dtype: DType) -> Operator:
+    """The operator that brings a tensor into an element type, which may be any number format."""
+
+    def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
+        x = tensors["x"]
+        out = context.output("out", x.shape, dtype)
+        step = cast_step(x, out, context.cores(knobs["cores"]), knobs["buffers"])
+        return Plan((step,), {"out": out}, {**knobs, "block": step.arguments["BLOCK"], "cores": step.grid})
+
+    def formula(inputs: Arrays, options: Options) -> Arrays:
+        return {"out": float64(inputs["x"])}
+
+    return glue(f"cast to {dtype}", "x in another type", ("x",), ("out",), plan, formula, lambda *_: ())
 
 
 PERMUTE = glue(
@@ -60,14 +72,4 @@ PERMUTE = glue(
     permuted,
     check_axes,
     (integers("axes", (), 0, "axes of x in their new order; the last two change places if left out"),),
-)
-CAST = glue(
-    "cast",
-    "x in another type, on the Vector units",
-    ("x",),
-    ("out",),
-    plan_cast,
-    lambda inputs, options: {"out": float64(inputs["x"])},
-    lambda tensors, given, product: (),
-    (choice("to", "float32", ("float16", "bfloat16", "float32", "int8"), "type of out"),),
 )

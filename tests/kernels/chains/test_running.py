@@ -87,6 +87,13 @@ def test_a_format_that_memory_does_not_have_is_a_what_if_and_says_so():
     assert all(c.cast.what_if and c.time_us > 0 for s in run.steps for c in s.casts)
 
 
+@pytest.mark.parametrize("fmt", ["e4m3", "hif8", "e2m1", "e3m3:nan=one,infinities=no"])
+def test_casts_to_other_formats_round_as_encode_does_and_state_their_rate(fmt):
+    run, plain = (run_chain(small(), formats=f, product=PRODUCT, blame=False) for f in ({"y": fmt}, {}))
+    assert run.values["y"].tobytes() == encode(plain.values["y"], fmt).tobytes()
+    assert any("casts take the time of those between fp16 and int8" in note for note in run.notes)
+
+
 def test_shares_of_what_a_format_loses_are_counted():
     numbers = np.zeros((6, 40), np.float32)
     numbers[0], numbers[1], numbers[2] = 1e6, 1e-9, 1e-6  # too large for FP16, zero there, subnormal there

@@ -10,6 +10,7 @@ from . import vector_experiments as vector
 from .experiment import Experiment
 
 FUNCTIONS = ("exponential", "logarithm", "root", "divide")
+STORES = ("fp16", "bf16")  # types that products in FP32 are stored as
 NARROW = 11  # significand bits of an FP16 accumulator
 
 
@@ -24,7 +25,7 @@ def _of_cube() -> list[Experiment]:
     steps += [cube.steps_of("fp16", backward, NARROW) for backward in (False, True)]
     sums = [*(cube.sums_of(f) for f in cube.FORMATS), cube.sums_of("fp16", NARROW)]
     ends = [ranges.ends_of(f) for f in ranges.stored_formats()]
-    return [*steps, *sums, ranges.operands_hf32(), *ends]
+    return [*steps, *sums, ranges.operands_hf32(), *ends, *(ranges.stored_as(t) for t in STORES)]
 
 
 def _of_vector() -> list[Experiment]:

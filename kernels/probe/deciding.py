@@ -109,7 +109,7 @@ def _steps_answer(fmt: str, found: Steps) -> ProbeAnswer:
     if fmt == "fp16":
         values["fp16_accumulator"] = ("on" if found.accumulator == "fp16" else "off",)
     if found.size == MORE:
-        detail = f"more than {MOST_STEP} products in a step: a longer product would tell how many"
+        detail = f"more than {MOST_STEP} products in a step, or an accumulator that left the Cube between two products"
         return ProbeAnswer(about[0], SEVERAL, {"cube_block_k": (f"{fmt}>{MOST_STEP}",)}, *about[1:], detail)
     return ProbeAnswer(about[0], NAMED, {**values, "cube_k_order": (found.order,)}, *about[1:])
 

@@ -1,21 +1,23 @@
 """What is a figure and not a choice: how far functions of the Vector unit are from the rounded exact value.
 
 The models of exp, log, sqrt and division are correctly rounded (assumed: no error figure is published); whole quotients are
-exact, sums in memory are rounded to nearest even.
+exact, sums in memory are rounded to nearest even. Products that are stored as halves are cast on their way out of L0C, by
+FIXP or, where the compiler has it so, by the Vector unit: they are compared with casts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 
-from .all_experiments import FUNCTIONS, all_experiments
-from .elimination import differing
+from .all_experiments import FUNCTIONS, STORES, all_experiments
+from .elimination import agreeing, differing, nearest
 from .experiment import Words
-from .findings import MEASURED, OPEN, ProbeAnswer
+from .findings import MEASURED, NONE, OPEN, ProbeAnswer
 from .predict import predict
-from .space import units_of
+from .space import VALUES, units_of
 
 _QUESTIONS = {f"{name}_fp32": f"error of {name}" for name in FUNCTIONS} | {
     "whole_quotient_int32": "quotients of INT32",
@@ -24,7 +26,28 @@ _QUESTIONS = {f"{name}_fp32": f"error of {name}" for name in FUNCTIONS} | {
 
 
 def measured_answers(observed: Mapping[str, Words], errors: Mapping[str, str]) -> list[ProbeAnswer]:
-    return [_answer(name, question, observed.get(name), errors) for name, question in _QUESTIONS.items()]
+    figures = [_answer(name, question, observed.get(name), errors) for name, question in _QUESTIONS.items()]
+    return [*figures, *(_stored(t, observed.get(f"stored_{t}"), errors) for t in STORES)]
+
+
+def _stored(target: str, words: Words | None, errors: Mapping[str, str]) -> ProbeAnswer:
+    """Which casts a store of products agrees with: no choice of its own says how FIXP casts."""
+    name, question = f"stored_{target}", f"products stored as {target.upper()}"
+    if words is None:
+        return ProbeAnswer(question, OPEN, detail=f"no result of {name} ({errors.get(name, 'not run')})")
+    experiment, keys = all_experiments()[name], ("cast_round", "overflow_mode")
+    tried = [dict(zip(keys, values, strict=True)) for values in product(*(VALUES[k] for k in keys))]
+    left = agreeing(tried, {}, [experiment], {name: words})
+    about = question, MEASURED if left else NONE, {}, (name,), words.nbytes * 8
+    if left:
+        return ProbeAnswer(
+            *about, " or ".join(f"as casts with {' '.join(f'{k}={x}' for k, x in c.items())}" for c in left)
+        )
+    best = nearest(tried, {}, [experiment], {name: words})
+    told = " ".join(f"{k}={x}" for k, x in best.choices.items())
+    return ProbeAnswer(
+        *about, f"nearest are casts with {told}: {best.differing} of {best.elements} differ; {best.where}"
+    )
 
 
 def _answer(name: str, question: str, words: Words | None, errors: Mapping[str, str]) -> ProbeAnswer:

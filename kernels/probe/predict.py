@@ -6,6 +6,7 @@ predict(experiment, numerics_of(choices))["out"]      # bits, as the result file
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -42,9 +43,17 @@ def _products(experiment: Experiment, numerics: Numerics) -> np.ndarray:
     return acc
 
 
-def _accumulator(experiment: Experiment, numerics: Numerics) -> dict[str, str | None]:
+def _accumulator(experiment: Experiment, numerics: Numerics) -> dict[str, Any]:
     """FP16 products alone accumulate in FP16."""
     return {"accumulator": numerics.cube.accumulator if experiment.operand == "fp16" else None}
+
+
+def _stored_products(experiment: Experiment, numerics: Numerics) -> np.ndarray:
+    """Sums that every accumulator of 24 bits holds, cast on their way out."""
+    a, b = (x.values for x in experiment.inputs.values())
+    rules = numerics.cube.with_switches({"operand": experiment.operand, **_accumulator(experiment, numerics)})
+    acc = mmad(a[None], b[None], rules=rules, on_grid=True)
+    return vector.cast(acc, float32, _TYPES[experiment.output.dtype], numerics)
 
 
 def _operands(experiment: Experiment, numerics: Numerics) -> list[np.ndarray]:
@@ -86,6 +95,7 @@ def _atomic(experiment: Experiment, numerics: Numerics) -> np.ndarray:
 
 
 _KERNELS: dict[str, Callable[[Experiment, Numerics], np.ndarray]] = {
+    "dot_store": _stored_products,
     "cast": _cast(""),
     "cast_toward_zero": _cast("TRUNC"),
     "add": _elementwise(_ADD),

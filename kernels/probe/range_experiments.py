@@ -6,7 +6,7 @@ import numpy as np
 
 from .assumed import assumed_vectors
 from .cube_experiments import COLUMNS, STORED, chain_of
-from .experiment import WORDS, BoardTensor, Experiment, of_words, operand
+from .experiment import WORDS, BoardTensor, Experiment, empty, of_words, operand
 
 DEPTH = 16  # of a product that has one term
 ROWS = 64
@@ -66,6 +66,27 @@ def ends_of(fmt: str) -> Experiment:
     b = np.zeros((1, 1, DEPTH, COLUMNS))
     b[0, 0, 0, : len(_FACTORS[fmt])] = _FACTORS[fmt]
     return chain_of(f"ends_{fmt}", fmt, BoardTensor(fmt, a), operand(b, fmt))
+
+
+def stored_as(target: str) -> Experiment:
+    """Sums of two products in FP16 that leave the accumulator as `target`: ties of its grid, and its end."""
+    unit = 2.0**-7 if target == "bf16" else 2.0**-10
+    pairs = [(1 + n * unit, f * unit) for n in (0, 1, 2) for f in (0.0, 0.25, 0.5, 0.5 + 2.0**-4, 0.75)]
+    pairs += [(65504.0, x) for x in (0.0, 15.0, 16.0, 32.0, 65504.0)] + [(np.inf, 0.0)]
+    pairs += [(-x, -y) for x, y in pairs]
+    a = np.zeros((ROWS, DEPTH))
+    a[: len(pairs), :2] = pairs
+    b = np.ones((DEPTH, COLUMNS))
+    constants = {"M": ROWS, "N": COLUMNS, "K": DEPTH}
+    given = {"a": operand(a, "fp16"), "b": operand(b, "fp16")}
+    return Experiment(
+        f"stored_{target}",
+        "dot_store",
+        given,
+        {"out": empty((ROWS, COLUMNS), target)},
+        constants,
+        operand="fp16",
+    )
 
 
 def stored_formats() -> tuple[str, ...]:

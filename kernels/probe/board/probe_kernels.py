@@ -27,6 +27,16 @@ def dot_chain(
 
 
 @triton.jit
+def dot_store(a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """out = a @ b in the type of out: what leaves the accumulator is cast on its way."""
+    rows, columns, inner = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + rows[:, None] * K + inner[None, :])
+    b = tl.load(b_ptr + inner[:, None] * N + columns[None, :])
+    acc = tl.dot(a, b)
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc.to(out_ptr.dtype.element_ty))
+
+
+@triton.jit
 def cast(x_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
     tl.store(out_ptr + at, tl.load(x_ptr + at).to(out_ptr.dtype.element_ty))

@@ -1,10 +1,11 @@
 """Runs the experiments of this folder on the board and keeps what they give, bit by bit, in results/.
 
-    python run_probe.py            # goes on where an earlier run stopped
+    python run_probe.py            # goes on where an earlier run stopped, and tries what failed once more
     python run_probe.py --again    # everything from the start
     python run_probe.py --numpy    # without torch, which the simulator does not need and a board does
 
-It needs torch with torch_npu, Triton-Ascend and numpy. A kernel that fails is noted and the others go on. Results hold bits
+It needs torch with torch_npu, Triton-Ascend and numpy. A kernel that fails is noted and the others go on; one
+that ends the process is passed over when the script is started again. Results hold bits
 of the outputs, names of the data types, of the product and of versions, and nothing else of the machine.
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 WORDS = {"fp32": np.uint32, "int32": np.int32, "fp16": np.uint16, "bf16": np.uint16}
 MOST_TEXT = 2000  # characters of an error that are kept
+ENDED = "the process ended while this kernel ran (--again tries it once more)"
 
 
 def optional(name):
@@ -102,9 +104,34 @@ def run(experiment, path):
             found = launch(experiment, dict(data))
     except Exception as e:
         error = f"{type(e).__name__}: {e}"
+    save(path, experiment, found, error)
+    return error
+
+
+def save(path, experiment, found, error):
     beside = path.with_suffix(".part.npz")
     np.savez(beside, about=about(experiment, error), **found)
     os.replace(beside, path)  # in one step: a result is whole or not there
+
+
+def finished(path):
+    """Whether there is a result without an error."""
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            return not json.loads(data["about"].tobytes())["error"]
+    except Exception:  # not there, or half of one
+        return False
+
+
+def attempt(experiment, path):
+    """`run`, with a mark while it lasts: a kernel that took the process with it is not launched again."""
+    mark = path.with_suffix(".started")
+    if mark.exists():
+        save(path, experiment, {}, ENDED)
+        return ENDED
+    mark.touch()
+    error = run(experiment, path)
+    mark.unlink()
     return error
 
 
@@ -112,12 +139,14 @@ def main():
     experiments = json.loads((HERE / "experiments.json").read_text(encoding="utf-8"))["experiments"]
     results = HERE / "results"
     results.mkdir(exist_ok=True)
-    failed = 0
+    again, failed = "--again" in sys.argv[1:], 0
     for number, experiment in enumerate(experiments, 1):
         path = results / f"{experiment['name']}.npz"
-        if path.exists() and "--again" not in sys.argv[1:]:
+        if again:
+            path.with_suffix(".started").unlink(missing_ok=True)
+        elif finished(path):
             continue
-        error = run(experiment, path)
+        error = attempt(experiment, path)
         failed += bool(error)
         print(
             f"{number:3} of {len(experiments)}  {experiment['name']:<28} {error.splitlines()[0][:90] if error else 'done'}"

@@ -41,7 +41,7 @@ def test_dozens_of_drawn_configurations_are_recovered():
 
 @pytest.mark.long
 def test_a_thousand_drawn_configurations_are_recovered():
-    """Seven minutes."""
+    """Four minutes of processor time."""
     assert_recovered(range(1000, 2000))
 
 

@@ -31,7 +31,7 @@ def probe(tmp_path_factory):
 def test_what_was_hidden_is_read_and_can_be_used(ascendtile, probe, tmp_path):
     found = ascendtile("probe", "--read", probe, "-o", tmp_path / "found.toml")
     assert found.status == 0
-    assert "19 named, 6 measured" in found.out
+    assert "19 named, 8 measured" in found.out
     choices = read_numerics(tmp_path / "found.toml")
     assert read_numerics(probe.parent / "hidden.toml").items() <= choices.items()
     run = ascendtile(

@@ -28,6 +28,7 @@ from .norm.rms.op import rms_norm_grad
 from .operator.operator import Case, Operator
 from .operator.parameter import Parameter
 from .operator.registry import get_operator, operators
+from .orders.same_bits import same_bits
 from .quantised.grouped import grouped_matmul
 from .quantised.op import quant_matmul
 from .running.run_op import OpResult, run_op
@@ -61,6 +62,7 @@ __all__ = [
     "rms_norm",
     "rms_norm_grad",
     "run_op",
+    "same_bits",
 ]  # fmt: skip
 
 _PARTS = ("aclnn", "examples", "tutorials", "validation")

@@ -17,9 +17,8 @@ from .checks.watching import watchers_of
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, TooLargeError, UsageError
-from .execution.float64.evaluation import Float64Evaluation
 from .execution.float64.launching import ValuesFound, compared, outputs_of, with_errors
-from .execution.numpy_backend import NumpyBackend
+from .execution.numpy_backend import NumpyBackend, WithoutRounding
 from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
@@ -37,7 +36,7 @@ from .l2.state import check_names
 from .launch_cache import Estimate, key_of, recall, remember
 from .messages import FAULT, Message, note
 from .numerics import numerics, options
-from .observers import announce, announce_time, is_quiet
+from .observers import announce, announce_call, announce_time, calls_are_watched, is_quiet
 from .precision import dtypes as ty
 from .precision.dtypes import DType
 from .precision.splits import SPLITS
@@ -69,6 +68,7 @@ def launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dic
             f"{kernel.name}: {without[0]!r} is a shape without data; use {kernel.name}.time(...) for time only"
         )
     _check_l2(call)
+    announce_call(call)
     run = run_call(_with_mode_warning(call))
     announce(run)
     return run
@@ -255,7 +255,7 @@ def with_values(call: Call, progress: Callable[[int, int], None] | None = None) 
 def compute(
     call: Call,
     progress: Callable[[int, int], None] | None = None,
-    exact: Float64Evaluation | None = None,
+    exact: WithoutRounding | None = None,
     quiet: bool = False,
 ) -> tuple[Message, ...]:
     """Values only; gives warnings. exact: is told of every operation, too. quiet: nothing is printed."""
@@ -294,7 +294,7 @@ def prepare(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: di
     meta = AskedFor(given)
     chosen = grid(meta) if callable(grid) else grid
     call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
-    if device.explain:
+    if device.explain or calls_are_watched():
         call = replace(call, grid_asks=tuple(meta.names), again=_again(device, kernel, grid, given))
     call = replace(call, warnings=(*call.warnings, *call.program.warnings))
     check(call)

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .call import Call
     from .record.run import Launch, Run
 
 # Of the process, not of a context: autograd and a script's own threads launch kernels, too.
 _watchers: list[Callable[[Run], None]] = []
 _timers: list[Callable[[Launch], None]] = []
+_callers: list[Callable[[Call], None]] = []
 _quiet: list[None] = []
 
 
@@ -39,6 +41,16 @@ def watch_times(tell: Callable[[Launch], None]) -> Iterator[None]:
 
 
 @contextmanager
+def watch_calls(tell: Callable[[Call], None]) -> Iterator[None]:
+    """Call `tell(call)` before every launch inside of the block; the call can be made again with other arguments."""
+    _callers.append(tell)
+    try:
+        yield
+    finally:
+        _callers.remove(tell)
+
+
+@contextmanager
 def quietly() -> Iterator[None]:
     """Launches inside the block are not reported."""
     _quiet.append(None)
@@ -51,6 +63,17 @@ def quietly() -> Iterator[None]:
 def is_quiet() -> bool:
     """Whether launches are not reported."""
     return bool(_quiet)
+
+
+def calls_are_watched() -> bool:
+    """Whether somebody is told of launches before they are made."""
+    return bool(_callers) and not _quiet
+
+
+def announce_call(call: Call) -> None:
+    """Tell who asked for launches before they are made."""
+    for tell in tuple(_callers) if not _quiet else ():
+        tell(call)
 
 
 def announce_time(launch: Launch) -> None:

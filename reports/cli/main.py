@@ -26,16 +26,16 @@ COMMANDS = "ascendtile.reports.cli.commands"
 
 
 class Commands(click.Group):
-    """The commands are the modules of `commands/`; one is imported when it is asked for."""
+    """The commands are the modules of `commands/`, with - for _; one is imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         folder = Path(__file__).with_name("commands")
-        return sorted(module.name for module in pkgutil.iter_modules([str(folder)]))
+        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules([str(folder)]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = import_module(f"{COMMANDS}.{cmd_name}").command
+        command: click.Command = import_module(f"{COMMANDS}.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

@@ -35,8 +35,9 @@ from .printing import print_values
 
 
 class WithoutRounding(Protocol):
-    """Carries out the operations that `execution/float64` has written into a program."""
+    """Writes operations into a program, beside those that are there, and carries them out: see `execution/float64`."""
 
+    def written(self, program: Program) -> Program: ...
     def carry_out(self, backend: NumpyBackend, op: Op, given: list[Any]) -> Any: ...
 
 

@@ -18,9 +18,7 @@ from ..interpreter.two_cores.turns import Turns
 from ..ir.program import Program
 from ..messages import Message
 from ..units.vector import Numerics
-from .float64.evaluation import Float64Evaluation
-from .float64.writing import with_float64
-from .numpy_backend import NumpyBackend
+from .numpy_backend import NumpyBackend, WithoutRounding
 
 MOST_AT_ONCE = 64  # programs, where no product is given
 
@@ -41,14 +39,15 @@ def run_values(
     checks: Checks = NONE_ASKED,
     cores: Callable[[], int] = lambda: MOST_AT_ONCE,
     quiet: bool = False,
-    exact: Float64Evaluation | None = None,
+    exact: WithoutRounding | None = None,
 ) -> tuple[Message, ...]:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings as messages.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` interprets the parts of
     the Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`: see
     `NumpyBackend`. `checks`: those that are asked for. `cores`: how many programs the product
-    runs at once. quiet: nothing is printed. exact: evaluates the program without rounding, too.
+    runs at once. quiet: nothing is printed. exact: evaluates the program
+    in another way, too.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
@@ -61,7 +60,7 @@ def run_values(
             part, grid, numerics, frozenset() if apart else waiting, checks, watchers, quiet, exact
         )
         part = instrument(part, watchers)
-        return Interpreter(part if exact is None else with_float64(part), grid, backend, step_limit)
+        return Interpreter(part if exact is None else exact.written(part), grid, backend, step_limit)
 
     def run(one: Interpreters[Interpreter], numbers: np.ndarray, turns: Turns) -> None:
         one.run(numbers, values, turns)

@@ -61,6 +61,15 @@ def trials(call: Call, now_us: float, time: Callable[[Call], Launch]) -> Trials:
     return _KnobTrials(call, now_us, time).found()
 
 
+def with_size(call: Call, name: str, other: int) -> Call | str:
+    """The launch with another compile-time size that does the same work, or why there is none. It can be made again."""
+
+    def untimed(changed: Call) -> Launch:
+        raise NotImplementedError
+
+    return _KnobTrials(call, 0.0, untimed)._same_work(name, call.constants[name], other)
+
+
 @dataclass
 class _KnobTrials:
     """Of one launch."""

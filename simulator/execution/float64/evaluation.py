@@ -16,9 +16,10 @@ from .. import copies, gather_scatter
 from .memory import Twins
 from .rules import EXACT, NotFollowedError, evaluate, in_float64
 from .sharing import Roundings
-from .writing import is_followed
+from .writing import is_followed, with_float64
 
 if TYPE_CHECKING:
+    from ...ir.program import Program
     from ..numpy_backend import NumpyBackend
 
 
@@ -34,12 +35,16 @@ class Float64Evaluation:
         self.not_followed: dict[str, str] = {}
         self.wide: dict[int, Op] = {}
 
+    def written(self, program: Program) -> Program:
+        """The program, or the part of one core, with what is to be carried out."""
+        return with_float64(program)
+
     def carry_out(self, backend: NumpyBackend, op: Op, given: list[Any]) -> Any:
         """given: operands, their twins, and the result of the run."""
         of, count = op.attrs["of"], (len(given) - 1) // 2
         args, twins, made = given[:count], given[count:-1], given[-1]
         if of.kind in ("load", "store", "atomic"):
-            return _Access(self, backend, of).carry_out(args, twins, made)
+            return TwinAccess(self.twins, backend, of, self.roundings).carry_out(args, twins, made)
         return self._elements(backend, op, args, twins, made)
 
     def _elements(self, backend: NumpyBackend, op: Op, args: list[Any], twins: list[Any], made: Any) -> Any:
@@ -69,20 +74,26 @@ def plain(backend: NumpyBackend, x: Any, v: Value) -> np.ndarray:
     return out.astype(np.float64) if is_followed(v) else out
 
 
-class _Access:
+class TwinAccess:
     """One access to memory, made once more in the twins of its tensors."""
 
-    def __init__(self, evaluation: Float64Evaluation, backend: NumpyBackend, op: Op) -> None:
-        self.twins = evaluation.twins
-        self.roundings = evaluation.roundings
+    def __init__(
+        self, twins: Twins, backend: NumpyBackend, op: Op, roundings: Roundings | None = None
+    ) -> None:
+        self.twins = twins
+        self.roundings = roundings
         self.backend = backend
         self.op = op
+
+    def elements(self, x: Any, v: Value) -> np.ndarray:
+        """A value of the run as elements of a twin."""
+        return plain(self.backend, x, v)
 
     def carry_out(self, args: list[Any], twins: list[Any], made: Any) -> Any:
         """Operands as `Backend.load`, `store` and `atomic` have them; gives what a load or an atomic finds."""
         pointer, mask = args[0], args[1 if self.op.kind == "load" else 2]
         count = len(self.backend.interpreter.active)
-        out = None if made is None or made is OPAQUE else np.asarray(made, np.float64)
+        out = None if made is None or made is OPAQUE else self.elements(made, self.op.results[0])
         if isinstance(pointer.tensor, FlatMemory):
             return self._through_addresses(pointer, mask, args, twins, out, count)
         return self._one(pointer, mask, args, twins, out)
@@ -109,32 +120,36 @@ class _Access:
     def _one(self, pointer: Pointers, mask: Any, args: list[Any], twins: list[Any], made: Any) -> Any:
         twin = self.twins.of(pointer.tensor)
         if twin is None:
-            if self.op.kind != "load":
-                where = self._where(pointer.tensor, pointer, mask)
-                self.twins.written_as(pointer.tensor, where.at[_chosen(where)])
-            return made
+            return self.without_twin(pointer, mask, made)
         if self.op.kind == "load":
             return self._load(twin, pointer, mask, args[2], twins[2], made)
         value = self._value(1, args, twins)
         if self.op.kind == "store":
             return self._store(twin, pointer, mask, value)
-        return self._atomic(twin, pointer, mask, value, args[3] if len(args) > 3 else None, made)
+        return self.atomic(twin, pointer, mask, value, args[3] if len(args) > 3 else None, made)
+
+    def without_twin(self, pointer: Pointers, mask: Any, made: Any) -> Any:
+        """An access to memory that has no twin of this type."""
+        if self.op.kind != "load":
+            where = self._where(pointer.tensor, pointer, mask)
+            self.twins.written_as(pointer.tensor, where.at[chosen_of(where)])
+        return made
 
     def _value(self, k: int, args: list[Any], twins: list[Any]) -> np.ndarray:
-        return twins[k] if twins[k] is not None else plain(self.backend, args[k], self.op.operand(k))
+        return twins[k] if twins[k] is not None else self.elements(args[k], self.op.operand(k))
 
     def _load(self, twin: Tensor, pointer: Pointers, mask: Any, other: Any, wide: Any, made: Any) -> Any:
         """Where nothing is loaded it is what the run has there, or what `other` would be."""
         fill = made
         if other is not None:
-            fill = wide if wide is not None else plain(self.backend, other, self.op.operand(2))
+            fill = wide if wide is not None else self.elements(other, self.op.operand(2))
         region = self._box(twin, pointer, mask, len(made))
         if region is not None:
             return copies.read(twin, region, fill, self.op.results[0].shape)
         where = self._where(twin, pointer, mask)
         out = np.array(np.broadcast_to(fill, (max(where.shape[0], len(fill)), *made.shape[1:])))
         shape = out.shape
-        chosen = _chosen(where)
+        chosen = chosen_of(where)
         assert twin.window is not None
         found = twin.window[np.where(chosen, where.at, 0)]
         out = np.where(np.broadcast_to(chosen.reshape(where.shape), shape), found.reshape(where.shape), out)
@@ -149,7 +164,7 @@ class _Access:
         else:
             gather_scatter.scatter(twin, self._where(twin, pointer, mask), value)
 
-    def _atomic(
+    def atomic(
         self, twin: Tensor, pointer: Pointers, mask: Any, value: np.ndarray, expected: Any, made: Any
     ) -> Any:
         where = self._where(twin, pointer, mask)
@@ -190,8 +205,8 @@ class _Access:
         return where.without(where.all_outside(tensor)) if where.outside(tensor) >= 0 else where
 
 
-def _chosen(where: regions.ElementAddresses) -> np.ndarray:
-    """Which elements are accessed."""
+def chosen_of(where: regions.ElementAddresses) -> np.ndarray:
+    """Which elements are accessed, flat."""
     return where.chosen.view(bool) if len(where.chosen) else np.ones(len(where.at), bool)
 
 

@@ -32,15 +32,25 @@ class MemoryLeft(NamedTuple):
 
 
 class Float64Memory:
-    """Twins that launches on one device leave to the next ones."""
+    """Twins that launches on one device leave to the next ones. dtype: of their elements."""
+
+    dtype = ty.float64
 
     def __init__(self) -> None:
         self.kept: list[MemoryLeft] = []
 
+    def follows(self, dtype: ty.DType) -> bool:
+        """Whether memory of that type has a twin."""
+        return dtype.is_floating()
+
+    def begun(self, dtype: ty.DType, address: int, window: np.ndarray) -> np.ndarray:
+        """The twin of a run of memory that no launch has left."""
+        with np.errstate(invalid="ignore"):  # nobody may have written there
+            return decode(window, dtype).astype(np.float64)
+
     def known(self, dtype: ty.DType, address: int, window: np.ndarray) -> np.ndarray:
         """The twin of a run of memory."""
-        with np.errstate(invalid="ignore"):  # nobody may have written there
-            out = decode(window, dtype).astype(np.float64)
+        out = self.begun(dtype, address, window)
         size, end = dtype.itemsize, address + window.nbytes
         for old in self.kept:
             low, high = max(address, old.address), min(end, old.end)
@@ -69,8 +79,8 @@ class Twins:
         self.inherits = False  # whether some held an error at the start
         self.runs: list[tuple[MemoryLeft, Tensor]] = []
         given = {id(t.whole): t.whole for t in tensors if t.window is not None and t.elements}
-        floats = (t for t in given.values() if t.dtype.is_floating())
-        for group in _together(floats):
+        followed = (t for t in given.values() if memory.follows(t.dtype))
+        for group in _together(followed):
             self._add(group)
 
     def _add(self, group: list[Tensor]) -> None:
@@ -81,13 +91,13 @@ class Twins:
             at = (t.address - first.address) // t.dtype.itemsize
             window[at : at + t.elements] = t.window
         exact = self.memory.known(first.dtype, first.address, window)
-        plain = Float64Memory().known(first.dtype, first.address, window)
+        plain = self.memory.begun(first.dtype, first.address, window)
         self.inherits |= not np.array_equal(exact, plain, equal_nan=True)
         self.runs += [(MemoryLeft(first.dtype, first.address, window, exact), t) for t in group]
 
     def of(self, tensor: Tensor) -> Tensor | None:
         """The twin of a tensor; None of one that is read as another type than it has."""
-        if tensor.window is None or not tensor.dtype.is_floating() or not tensor.elements:
+        if tensor.window is None or not self.memory.follows(tensor.dtype) or not tensor.elements:
             return None
         found = self._find(tensor)
         if found is None:
@@ -105,8 +115,9 @@ class Twins:
             if inside and run.dtype == tensor.dtype and (tensor.address - run.address) % size == 0:
                 at = (tensor.address - run.address) // size
                 window = run.exact[at : at + tensor.elements]
+                dtype = self.memory.dtype
                 return Tensor(
-                    tensor.name, ty.float64, tensor.shape, window, tensor.origin, tensor.elements, True, 0
+                    tensor.name, dtype, tensor.shape, window, tensor.origin, tensor.elements, True, 0
                 )
         return None
 

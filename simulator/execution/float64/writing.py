@@ -34,16 +34,33 @@ def is_followed(v: Value | None) -> bool:
 
 
 class Writer:
-    """Copies regions. A twin has the number of its value, negative, so that both cores' parts know it by the same number."""
+    """Copies regions. A twin has the number of its value, negative, so that both cores' parts know it by the same number.
+
+    What is written beside the values is another thing with another `dtype`, and with another answer of `follows`.
+    """
+
+    dtype = ty.float64
 
     def __init__(self) -> None:
         self.twins: dict[int, Value] = {}
         self.out: list[Op] = []
         self.count = 0
 
+    def follows(self, v: Value | None) -> bool:
+        """Whether a value gets a twin."""
+        return is_followed(v)
+
+    def beside(self, v: Value) -> Value:
+        """The twin of a value that is followed."""
+        return self.twins[v.id]
+
+    def begins(self, v: Value) -> None:
+        """A value that no operation makes: its twin is the value itself."""
+        self.emit(Op(-1, "const", "", (), (v,), {}, v.loc), (v,), self.twin(v))
+
     def twin(self, v: Value) -> Value:
-        """The float64 value beside `v`, from now on."""
-        made = Value(-2 - v.id, ty.float64, v.shape, v.loc, v.name)
+        """The value beside `v`, from now on."""
+        made = Value(-2 - v.id, self.dtype, v.shape, v.loc, v.name)
         made.static = DENSE if v.shape else SCALAR
         self.twins[v.id] = made
         return made
@@ -55,16 +72,18 @@ class Writer:
     # -- copying -----------------------------------------------------------------------------------------------------
 
     def region(self, old: Region, given: tuple[Value | None, ...] = (), condition: bool = False) -> Region:
-        """given: parameters of the kernel. condition: of a `while`, which hands a truth value back and no twin of it."""
+        """given: parameters of the kernel, the number of an iteration. condition: of a `while`, which hands back a truth
+        value and no twin of it.
+        """
         new = Region()
         before, self.out = self.out, new.ops
-        new.args = [*old.args, *(self.twin(v) for v in old.args if is_followed(v))]
-        for v in filter(is_followed, given):
+        new.args = [*old.args, *(self.twin(v) for v in old.args if v not in given and self.follows(v))]
+        for v in filter(self.follows, given):
             assert v is not None
-            self.emit(Op(-1, "const", "", (), (v,), {}, v.loc), (v,), self.twin(v))
+            self.begins(v)
         for one in old.ops:
             self.operation(one)
-        more = [] if condition else [self.twins[v.id] for v in old.yields if is_followed(v)]
+        more = [] if condition else [self.beside(v) for v in old.yields if self.follows(v)]
         new.yields = [*old.yields, *more]
         self.out = before
         return new
@@ -80,15 +99,17 @@ class Writer:
 
     def _control(self, op: Op) -> None:
         carried = op.args[BEFORE_CARRIED[op.kind] :]
-        more = tuple(self.twins[v.id] for v in carried if v is not None and is_followed(v))
-        asks = op.kind == "while"
-        regions = tuple(self.region(old, (), asks and k == 0) for k, old in enumerate(op.regions))
-        results = (*op.results, *(self.twin(r) for r in op.results if is_followed(r)))
+        more = tuple(self.beside(v) for v in carried if v is not None and self.follows(v))
+        asks, counts = op.kind == "while", op.kind == "for"
+        regions = tuple(
+            self.region(old, tuple(old.args[:counts]), asks and k == 0) for k, old in enumerate(op.regions)
+        )
+        results = (*op.results, *(self.twin(r) for r in op.results if self.follows(r)))
         self.out.append(Op(op.id, op.kind, op.name, (*op.args, *more), results, op.attrs, op.loc, regions))
 
     def _transfer(self, op: Op) -> None:
-        args = (*op.args, *(self.twins[v.id] for v in op.args if v is not None and is_followed(v)))
-        results = (*op.results, *(self.twin(r) for r in op.results if is_followed(r)))
+        args = (*op.args, *(self.beside(v) for v in op.args if v is not None and self.follows(v)))
+        results = (*op.results, *(self.twin(r) for r in op.results if self.follows(r)))
         self.out.append(Op(op.id, op.kind, op.name, args, results, op.attrs, op.loc))
 
     def _follow(self, op: Op) -> None:
@@ -96,7 +117,7 @@ class Writer:
         if op.kind == "defined":
             return
         twins = tuple(None if v is None else self.twins.get(v.id) for v in op.args)
-        made = [r for r in op.results if is_followed(r)]
+        made = [r for r in op.results if self.follows(r)]
         for r in made:
             self.emit(op, (*op.args, *twins, r), self.twin(r))
         if (

@@ -1,0 +1,1 @@
+"""Whether results have the same bits, as a page and as JSON."""

@@ -1,0 +1,420 @@
+"""Canonical forms of additions, products and extremes: where an order cannot show in the bits, it is not in the expression.
+
+What is used, and nothing else:
+
+* a + b = b + a and a * b = b * a, bit for bit;
+* sums of integers, exact ones of small integers held as floats, and, or, xor, extremes without a zero of either sign: in any
+  order;
+* x + 0, x - 0, x * 1 where x is a result of the same rounding already, and cannot be -0 if the zero is +0;
+* a narrower format is a part of a wider one;
+* the sign of a zero that goes into exp, abs, a comparison does not come out.
+
+`unsigned` is the same expression where the sign of zero does not count at all: it says which differences are no more.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .expressions import CONSTANT, FINITE, NO_MINUS_ZERO, NOT_NEGATIVE, ZERO, ExpressionKind, ExpressionTable
+
+INFINITY = math.inf
+MOST_TERMS = 1 << 14  # of a sum that is kept as a set of terms; longer ones keep their order
+_INTEGER = FINITE | NO_MINUS_ZERO
+EXACT_INTEGERS = {"fp16": 1 << 11, "bf16": 1 << 8, "fp32": 1 << 24, "fp64": 1 << 53}
+ADD, SUB, MUL, MAX, MIN, SETTLE, SUM = "add", "sub", "mul", "max", "min", "settle", "sum"
+SQUARE, FMA, CAST, SELECT, STEP, NEG, ABS, SORTED = (
+    "square",
+    "fma",
+    "cast",
+    "select",
+    "step",
+    "neg",
+    "abs",
+    "sorted",
+)
+SET_OF: dict[str, Callable[..., Any]] = {"max": max, "min": min}
+_END = {"max": -INFINITY, "min": INFINITY}
+BITWISE: dict[str, Callable[[int, int], int]] = {
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+# Functions whose value does not depend on the sign of a zero, and those that may only pass it on.
+BLIND = frozenset(("exp", "exp2", "exp10", "cos", "cosh", ABS, "log", "log2", "log10"))
+PASSING = frozenset(
+    (NEG, "sqrt", "sin", "tanh", "erf", "floor", "ceil", "trunc", "rint", "round", "expm1", "log1p")
+)
+
+
+class Rounding(NamedTuple):
+    """How the Vector unit brings a result to its type; see `units/vector.py`. signed: whether the sign of a zero counts."""
+
+    dtype: str
+    saturates: bool
+    flushes: bool
+    signed: bool = True
+
+    @property
+    def plain(self) -> bool:
+        """Whether a value of the type is always left as it is."""
+        return not (self.saturates or self.flushes)
+
+
+Fold = Callable[[Rounding, str, tuple[float, ...]], float]  # an operation on constants, as the unit does it
+
+
+class Arithmetic:
+    """Makes expressions in their canonical form. fold: the unit, on constants."""
+
+    def __init__(self, expressions: ExpressionTable, fold: Fold) -> None:
+        self.of = expressions
+        self.fold = fold
+        self.bounds: dict[int, int] = {}  # of expressions that are integers held as floats: the largest size
+        self._unsigned: dict[int, int] = {}
+
+    # -- what is known -----------------------------------------------------------------------------------------------
+
+    def settled(self, x: int, r: Rounding, of_type: bool = True) -> bool:
+        """Whether a rounding leaves an expression as it is. of_type: whether its value is one of the type, by its use."""
+        if self.bounds.get(x, INFINITY) <= EXACT_INTEGERS.get(r.dtype, 0):
+            return True
+        if self.of.is_constant(x):
+            return self.of.has(x, FINITE) and self._folded(r, SETTLE, x) == x
+        known = self.of.settled[x]
+        if (of_type and r.plain) or known == r._replace(signed=True):
+            return True
+        if known is None or (r.saturates and not (known.saturates or self.of.has(x, FINITE))):
+            return False
+        return (known.dtype, r.dtype) == ("fp16", "fp32") or (known.dtype == r.dtype and not r.flushes)
+
+    def _folded(self, r: Rounding, name: str, *operands: int) -> int | None:
+        """The constant that constants give."""
+        if not all(self.of.is_constant(x) for x in operands):
+            return None
+        values = tuple(float(self.of.value(x)) for x in operands)
+        return self.of.constant(self.fold(r, name, values))
+
+    def _node(self, name: str, r: Rounding, operands: tuple[int, ...], traits: int = 0) -> int:
+        found = self.of.number(ExpressionKind(name, tuple(r)), operands, traits, r._replace(signed=True))
+        if not r.signed:
+            self._unsigned[found] = found
+        return found
+
+    # -- floating-point numbers --------------------------------------------------------------------------------------
+
+    def settle(self, r: Rounding, x: int) -> int:
+        """x as the unit holds it."""
+        if self.settled(x, r):
+            return x
+        known = self._folded(r, SETTLE, x)
+        return self._node(SETTLE, r, (x,), self._rounded_traits(x)) if known is None else known
+
+    def _rounded_traits(self, x: int) -> int:
+        """What rounding leaves of what is known: a small negative number may become -0."""
+        return self.of.traits[x] & (NOT_NEGATIVE | NO_MINUS_ZERO) if self.of.has(x, NOT_NEGATIVE) else 0
+
+    def add(self, r: Rounding, a: int, b: int) -> int:
+        """a + b, rounded."""
+        a, b = sorted(self._bare(r, x) for x in (a, b))
+        exact = self._exact(r, a, b)
+        if exact is not None:
+            return exact
+        known = self._folded(r, ADD, a, b)
+        if known is not None:
+            return known
+        for zero, x in ((a, b), (b, a)):
+            if self._adds_nothing(r, zero, x):
+                return self.settle(r, x)
+        return self._node(ADD, r, (a, b), self._traits_of_sum(r, a, b))
+
+    def _bare(self, r: Rounding, x: int) -> int:
+        """An operand that is brought to the type anyway, as it was before."""
+        made = self.of.made[x]
+        if made.name != SETTLE or made.detail[:3] != r[:3]:
+            return x
+        inner = self.of.operands[x][0]
+        return inner if not r.saturates or self.of.has(inner, FINITE) else x
+
+    def _adds_nothing(self, r: Rounding, zero: int, x: int) -> bool:
+        if not self.of.is_constant(zero) or self.of.value(zero) != 0:
+            return False
+        return zero != ZERO or not r.signed or self.of.has(x, NO_MINUS_ZERO)
+
+    def _traits_of_sum(self, r: Rounding, a: int, b: int) -> int:
+        """A sum is -0 if both terms are, or if it is flushed."""
+        both = self.of.traits[a] & self.of.traits[b]
+        some = self.of.traits[a] | self.of.traits[b]
+        if both & NOT_NEGATIVE:
+            return NOT_NEGATIVE | NO_MINUS_ZERO
+        return NO_MINUS_ZERO if ZERO in (a, b) or (some & NO_MINUS_ZERO and not r.flushes) else 0
+
+    def sub(self, r: Rounding, a: int, b: int) -> int:
+        """a - b, rounded."""
+        known = self._folded(r, SUB, a, b)
+        if known is not None:
+            return known
+        if b == ZERO and self.settled(a, r):
+            return a
+        if self.of.is_constant(a) and math.isinf(self.of.value(a)) and self.of.has(b, FINITE):
+            return self.sub(r, a, ZERO)
+        return self._node(SUB, r, (a, b))
+
+    def mul(self, r: Rounding, a: int, b: int) -> int:
+        """a * b, rounded."""
+        a, b = sorted((a, b))
+        exact = self._exact_square(r, a, b)
+        known = self._folded(r, MUL, a, b) if exact is None else exact
+        if known is not None:
+            return known
+        for one, x in ((a, b), (b, a)):
+            if self.of.is_constant(one) and self.of.value(one) == 1 and self.settled(x, r):
+                return x
+        if a == ZERO and self.of.has(b, FINITE) and (self.of.has(b, NOT_NEGATIVE) or not r.signed):
+            return ZERO
+        positive = a == b or self.of.traits[a] & self.of.traits[b] & NOT_NEGATIVE
+        return self._node(MUL, r, (a, b), (NOT_NEGATIVE | NO_MINUS_ZERO) * bool(positive))
+
+    def fma(self, r: Rounding, a: int, b: int, c: int) -> int:
+        """a * b + c with one rounding."""
+        a, b = sorted((a, b))
+        known = self._folded(r, FMA, a, b, c)
+        return self._node(FMA, r, (a, b, c)) if known is None else known
+
+    def extreme(self, name: str, r: Rounding, terms: tuple[int, ...], place: tuple[Any, ...] = ()) -> int:
+        """The largest or smallest; NaN is skipped. place: what decides between zeros of either sign, if not the order."""
+        finite = all(self.of.has(x, FINITE) for x in terms if not self.of.is_constant(x))
+        free = not r.signed or all(self.of.has(x, NO_MINUS_ZERO) for x in terms)
+        if free and (finite or not r.saturates):
+            return self._largest(name, r._replace(saturates=False), terms, finite)
+        traits = self._traits_of_extreme(name, terms)
+        if not place:
+            return self._node(name, r, terms, traits)
+        return self.of.number(ExpressionKind(name, (*r, *place)), terms, traits)
+
+    def _largest(self, name: str, r: Rounding, terms: tuple[int, ...], finite: bool) -> int:
+        kept = {t for x in terms for t in self._terms_of(name, r, x)}
+        fixed = [self.of.value(x) for x in kept if self.of.is_constant(x)]
+        fixed = [x for x in fixed if not math.isnan(x)]
+        others = {x for x in kept if not self.of.is_constant(x)}
+        best = SET_OF[name](fixed, default=None)
+        if best is not None and not (best == _END[name] and others and finite):
+            others.add(self.settle(r, self.of.constant(best)))
+        if not others:
+            return self.of.constant(math.nan)
+        only = next(iter(others))
+        if len(others) == 1 and self.settled(only, r):
+            return only
+        return self._node(name, r, tuple(sorted(others)), self._traits_of_extreme(name, tuple(others)))
+
+    def _traits_of_extreme(self, name: str, terms: tuple[int, ...]) -> int:
+        """It is one of the terms, and no infinite constant that one of them exceeds."""
+        ends = {x for x in terms if self.of.is_constant(x) and self.of.value(x) == _END[name]}
+        real = [self.of.traits[x] for x in terms if x not in ends]
+        every = [self.of.traits[x] for x in terms]
+        traits = FINITE * (bool(real) and all(t & FINITE for t in real))
+        for trait in (NOT_NEGATIVE, NO_MINUS_ZERO):
+            traits |= trait * all(t & trait for t in every)
+        return traits
+
+    def _terms_of(self, name: str, r: Rounding, x: int) -> tuple[int, ...]:
+        """What an operand is an extreme of, by the same rules."""
+        same = self.of.made[x].name == name and self.of.made[x].detail == tuple(r)
+        return self.of.operands[x] if same else (x,)
+
+    def cast(self, made: ExpressionKind, r: Rounding, x: int) -> int:
+        """To another floating-point type, to nearest. made: all that matters."""
+        if self.settled(x, r, of_type=False):
+            return x
+        known = self._folded(r, SETTLE, x)
+        if known is not None:
+            return known
+        return self.of.number(made, (x,), self._rounded_traits(x), r._replace(signed=True))
+
+    # -- integers held as floats -------------------------------------------------------------------------------------
+
+    def _bound(self, x: int) -> int | None:
+        if self.of.is_constant(x):
+            value = self.of.value(x)
+            return abs(value) if isinstance(value, int) else None
+        return self.bounds.get(x)
+
+    def integer(self, x: int, bound: int) -> int:
+        """Remember that an expression is an integer of that size at most; it cannot be -0."""
+        self.bounds[x] = bound
+        return x
+
+    def _exact(self, r: Rounding, a: int, b: int) -> int | None:
+        """A sum of integers that the type holds exactly, in no order."""
+        bounds = self._bound(a), self._bound(b)
+        if None in bounds or sum(bounds) > EXACT_INTEGERS.get(r.dtype, 0):  # type: ignore[arg-type]
+            return None
+        if self.of.is_constant(a) and self.of.is_constant(b):
+            return None
+        terms = (*self._terms_of_sum(SUM, (), a), *self._terms_of_sum(SUM, (), b))
+        return self.integer(self._sum(ExpressionKind(SUM), terms, lambda x: x), sum(bounds))  # type: ignore[arg-type]
+
+    def _exact_square(self, r: Rounding, a: int, b: int) -> int | None:
+        """The square of an integer that the type holds exactly; other products may be -0."""
+        bound = self.bounds.get(a)
+        if a != b or bound is None or bound * bound > EXACT_INTEGERS.get(r.dtype, 0):
+            return None
+        return self.integer(
+            self.of.number(ExpressionKind(SQUARE), (a,), _INTEGER | NOT_NEGATIVE), bound * bound
+        )
+
+    # -- integers ----------------------------------------------------------------------------------------------------
+
+    def whole_sum(self, bits: int, signed: bool, terms: tuple[int, ...]) -> int:
+        """Sum of integers that wraps: in no order."""
+        detail = (bits, signed)
+        every = tuple(t for x in terms for t in self._terms_of_sum(SUM, detail, x))
+        return self._sum(ExpressionKind(SUM, detail), every, lambda x: _wrapped(x, bits, signed))
+
+    def _terms_of_sum(self, name: str, detail: tuple[Any, ...], x: int) -> tuple[int, ...]:
+        same = self.of.made[x] == ExpressionKind(name, detail)
+        return self.of.operands[x] if same else (x,)
+
+    def _sum(self, made: ExpressionKind, terms: tuple[int, ...], wrapped: Callable[[int], int]) -> int:
+        if len(terms) > MOST_TERMS:
+            return self.of.number(ExpressionKind(made.name, (*made.detail, "long")), terms)
+        fixed = wrapped(sum(self.of.value(x) for x in terms if self.of.is_constant(x)))
+        kept = sorted(x for x in terms if not self.of.is_constant(x))
+        if fixed:
+            kept.append(self.of.constant(fixed))
+        if len(kept) < 2:
+            return kept[0] if kept else ZERO
+        return self.of.number(made, tuple(kept), _INTEGER)
+
+    def whole_product(self, bits: int, signed: bool, a: int, b: int) -> int:
+        """Product of integers that wraps."""
+        if self.of.is_constant(a) and self.of.is_constant(b):
+            return self.of.constant(_wrapped(self.of.value(a) * self.of.value(b), bits, signed))
+        if ZERO in (a, b):
+            return ZERO
+        one = self.of.constant(1)
+        if one in (a, b):
+            return a if b == one else b
+        return self.of.number(ExpressionKind(MUL, (bits, signed)), (min(a, b), max(a, b)), _INTEGER)
+
+    def whole_set(self, name: str, bits: int, signed: bool, terms: tuple[int, ...]) -> int:
+        """max, min, and, or (each term once), xor of integers or truth values: in no order."""
+        made = ExpressionKind(name, (bits, signed))
+        every = [t for x in terms for t in (self.of.operands[x] if self.of.made[x] == made else (x,))]
+        fixed = [self.of.value(x) for x in every if self.of.is_constant(x)]
+        combine = SET_OF.get(name) or BITWISE[name]
+        kept = sorted({x for x in every if not self.of.is_constant(x)})
+        if name == "xor":
+            kept = [x for x in kept if every.count(x) % 2]
+        if fixed and not (kept and functools.reduce(combine, fixed) == _neutral(name, bits, signed)):
+            kept.append(self.of.constant(functools.reduce(combine, fixed)))
+        if len(kept) < 2:
+            return kept[0] if kept else ZERO
+        return self.of.number(made, tuple(kept), _INTEGER)
+
+    # -- the sign of zero --------------------------------------------------------------------------------------------
+
+    def blind(self, made: ExpressionKind, x: int) -> int:
+        """A function that does not see the sign of a zero."""
+        positive = made.name in ("exp", "exp2", "exp10", ABS)
+        return self.of.number(made, (self.unsigned(x),), (NOT_NEGATIVE | NO_MINUS_ZERO) * positive)
+
+    def unsigned(self, top: int) -> int:
+        """The expression without the sign of zeros: equal ones have equal values but for that."""
+        todo = [top]
+        while todo:
+            x = todo[-1]
+            if x in self._unsigned:
+                todo.pop()
+                continue
+            again = self._passes_on(x)
+            if again is None:
+                self._unsigned[x] = ZERO if self._is_zero(x) else x
+                continue
+            waits = [y for y in again if y not in self._unsigned]
+            if waits:
+                todo += waits
+                continue
+            found = self._again(x)
+            self._unsigned[x] = found
+            self._unsigned.setdefault(found, found)
+        return self._unsigned[top]
+
+    def _is_zero(self, x: int) -> bool:
+        return self.of.is_constant(x) and self.of.value(x) == 0
+
+    def _passes_on(self, x: int) -> tuple[int, ...] | None:
+        """The operands whose sign of zero an expression may pass on; None where it passes none."""
+        made, operands = self.of.made[x], self.of.operands[x]
+        if made.name in (ADD, SUB, MUL, FMA, MAX, MIN, SETTLE) and len(made.detail) >= len(Rounding._fields):
+            return operands
+        if made.name in (STEP, CAST) or made.name in PASSING:
+            return operands
+        if made.name == "div":
+            return operands[:1]
+        if made.name == SORTED:
+            return operands
+        return operands[1:] if made.name == SELECT else None
+
+    def _again(self, x: int) -> int:
+        """The same expression of operands without signs of zeros."""
+        made, operands = self.of.made[x], self.of.operands[x]
+        passed = self._passes_on(x) or ()
+        given = tuple(self._unsigned[y] if y in passed else y for y in operands)
+        if made.name in (ADD, SUB, MUL, FMA, MAX, MIN, SETTLE):
+            r = Rounding(*made.detail[:4])._replace(signed=False)
+            if made.name in (MAX, MIN):
+                return self.extreme(made.name, r, given)
+            plain: Callable[..., int] = getattr(self, made.name)
+            return plain(r, *given)
+        if made.name == SORTED:
+            return self.of.number(made, tuple(sorted(given)))
+        if made.name == STEP:
+            return self.step(made._replace(detail=(*made.detail[:-1], False)), given[0], given[1:])
+        return self.of.number(made, given, self.of.traits[x], self.of.settled[x])
+
+    # -- steps of the Cube -------------------------------------------------------------------------------------------
+
+    def step(self, made: ExpressionKind, acc: int, factors: tuple[int, ...]) -> int:
+        """One rounding of the Cube: the accumulator and exact products (pairs of factors), added in that order.
+
+        The last of made.detail says whether the sign of a zero counts. A product with a constant zero and a finite factor
+        adds nothing, unless it is all that keeps a sum of zeros from being -0.
+        """
+        kept: list[int] = []
+        dropped = False
+        for a, b in zip(factors[::2], factors[1::2], strict=True):
+            if self._no_product(a, b):
+                dropped = True
+            else:
+                kept += sorted((a, b))
+        signed = made.detail[-1]
+        harmless = not signed or acc == ZERO or self.of.has(acc, NO_MINUS_ZERO)
+        if not kept and harmless and (acc == ZERO or self.of.made[acc] == made):
+            return acc
+        if dropped and not harmless:
+            kept += [ZERO, ZERO]
+        accumulator, overflow, subnormals = made.detail[-4:-1]
+        settled = Rounding(accumulator, overflow == "saturate", subnormals == "flush")
+        return self.of.number(made, (acc, *kept), 0, settled)
+
+    def _no_product(self, a: int, b: int) -> bool:
+        return any(self._is_zero(zero) and self.of.has(x, FINITE) for zero, x in ((a, b), (b, a)))
+
+
+def _neutral(name: str, bits: int, signed: bool) -> int:
+    """The integer of a type that changes no other one."""
+    least = -(1 << (bits - 1)) if signed else 0
+    most = least + (1 << bits) - 1
+    return {"max": least, "min": most, "and": -1 if signed else most}.get(name, 0)
+
+
+def _wrapped(x: int, bits: int, signed: bool) -> int:
+    x &= (1 << bits) - 1
+    return x - (1 << bits) if signed and x >> (bits - 1) else x
+
+
+__all__ = ["BLIND", "CONSTANT", "PASSING", "Arithmetic", "Rounding"]

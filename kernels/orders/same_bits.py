@@ -107,7 +107,7 @@ class _Varied:
         self.batch = Batch.of(op, chosen.sizes, asked.batch if "batch" in asked.vary else ())
         chosen = replace(chosen, sizes=self.batch.sizes)
         self.problem: OpInputs = problem_of_case(op, chosen, dtype, machine, 0, "normal", options)
-        self.inputs: Arrays = {n: np.ascontiguousarray(x) for n, x in self.problem.tensors.items()}  # type: ignore[arg-type]
+        self.inputs: Arrays = {n: np.ascontiguousarray(x) for n, x in self.problem.tensors.items()}
         self.base = _Way(knobs)
         self.laws: list[str] = []
         self.notes: list[str] = []

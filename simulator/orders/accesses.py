@@ -16,7 +16,7 @@ from ..ir.program import Op, Value
 from ..precision import dtypes as ty
 from ..precision.dtypes import DType
 from ..units.vector import decode
-from .arithmetic import Rounding
+from .arithmetic import VectorRounding
 from .elementwise import WHOLE_SETS, Elementwise
 from .expressions import FINITE, ZERO, ExpressionKind, ExpressionTable
 
@@ -75,7 +75,7 @@ class ExpressionMemory(Float64Memory):
 
     def _input(self, name: str, index: tuple[int, ...], dtype: DType) -> int:
         traits = self.traits if dtype.is_floating() else FINITE
-        return self.expressions.input(name, index, Rounding(dtype.name, False, False), traits)
+        return self.expressions.input(name, index, VectorRounding(dtype.name, False, False), traits)
 
     def numbers_of(self, array: np.ndarray) -> np.ndarray:
         """Of the elements of an array that launches wrote; -1 where none did."""
@@ -145,7 +145,7 @@ class ExpressionAccess(TwinAccess):
         if expected is not None:
             return self.arithmetic.of.number(ExpressionKind("swapped", (str(t),)), (old, expected, x))
         if t.is_floating():
-            r = Rounding(t.name, saturates=False, flushes=False)
+            r = VectorRounding(t.name, saturates=False, flushes=False)
             if name == "add":
                 return self.arithmetic.add(r, old, x)
             return self.arithmetic.extreme(name, r, (old, x), ("in memory",))

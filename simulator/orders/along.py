@@ -13,13 +13,14 @@ from ..ir.operations import in_fp32, result_type
 from ..ir.program import Op
 from ..precision.dtypes import DType
 from ..precision.dtypes import float32 as FP32
+from ..precision.formats import FP16, get_format
+from ..precision.formats import FP32 as FP32_FORMAT
 from ..units.cube_rules import CubeRules, operand_format
 from ..units.vector import Numerics
-from .arithmetic import SORTED, STEP, Rounding
+from .arithmetic import SORTED, STEP, VectorRounding
 from .elementwise import WHOLE_SETS, Elementwise, rounding
 from .expressions import ZERO, ExpressionKind
 
-LANES = {16: 128}  # elements of a repeat by their bits; 64 of others
 Numbers = np.ndarray  # of expressions, int64
 
 
@@ -56,16 +57,28 @@ class Along:
         return out if inner is t else self.of.each(self.elementwise.to_narrower(inner, t), out)
 
     def _sum_or_product(self, op: Op, inner: DType, rows: Numbers, axis: int) -> Numbers:
-        r = rounding(inner, self.numerics)
+        r = self._rounding(inner)
         if op.name == "sum" and inner.bits == 64:
             return self._rows(
                 rows,
                 lambda row: self.of.number(ExpressionKind("numpy sum", (op.operand(0).shape, axis)), row),
             )
         if op.name == "sum" and axis == len(op.operand(0).shape) - 1:
-            return self._tree(rows, r, LANES.get(inner.bits, 64))
+            if self.numerics.sum_tree != "adjacent":
+                return self._rows(rows, lambda row: self.of.number(self._whole_sum(op, r), row))
+            return self._tree(rows, r, self.numerics.repeat_bytes * 8 // inner.bits)
         combine = self.arithmetic.add if op.name == "sum" else self.arithmetic.mul
         return self._folded(rows, r, functools.partial(combine, r))
+
+    def _rounding(self, t: DType) -> VectorRounding:
+        """Where operands are read as zeros that results do not become, terms on the way are not read as operands are."""
+        r = rounding(t, self.numerics)
+        return r if r.flushes == r.reads_zeros else r._replace(place="along")
+
+    def _whole_sum(self, op: Op, r: VectorRounding) -> ExpressionKind:
+        """A sum of which the order is not followed."""
+        n = self.numerics
+        return ExpressionKind("vector sum", (n.sum_tree, n.sum_order, n.repeat_bytes, op.operand(0).shape, r))
 
     def _whole(self, op: Op, t: DType, rows: Numbers) -> Numbers | None:
         bits, signed = t.bits, t.is_int_signed()
@@ -78,7 +91,7 @@ class Along:
         product = functools.partial(self.arithmetic.whole_product, bits, signed)
         return self._rows(rows, lambda row: functools.reduce(product, row))
 
-    def _tree(self, rows: Numbers, r: Rounding, lanes: int) -> Numbers:
+    def _tree(self, rows: Numbers, r: VectorRounding, lanes: int) -> Numbers:
         """`row_sum` of `units/_elementwise.pyx`: a tree of neighbours in each repeat, then repeats in turn or by a tree."""
         add = functools.partial(self.arithmetic.add, r)
         parts = [self._pairs(rows[..., k : k + lanes], r) for k in range(0, rows.shape[-1], lanes)]
@@ -92,7 +105,7 @@ class Along:
             parts = [self._pairs(every[..., k : k + lanes], r) for k in range(0, len(parts), lanes)]
         return self._settled(parts[0], r)
 
-    def _pairs(self, level: Numbers, r: Rounding) -> Numbers:
+    def _pairs(self, level: Numbers, r: VectorRounding) -> Numbers:
         add = functools.partial(self.arithmetic.add, r)
         while level.shape[-1] > 1:
             n = level.shape[-1] // 2 * 2
@@ -100,10 +113,10 @@ class Along:
             level = np.concatenate([made, self._settled(level[..., n:], r)], -1)
         return np.asarray(level[..., 0])
 
-    def _settled(self, x: Numbers, r: Rounding) -> Numbers:
+    def _settled(self, x: Numbers, r: VectorRounding) -> Numbers:
         return self.of.each(functools.partial(self.arithmetic.settle, r), x) if x.size else x
 
-    def _folded(self, rows: Numbers, r: Rounding, combine: Callable[..., int]) -> Numbers:
+    def _folded(self, rows: Numbers, r: VectorRounding, combine: Callable[..., int]) -> Numbers:
         """The upper half onto the lower one, until one is left."""
         while (n := rows.shape[-1]) > 1:
             lower = (n + 1) // 2
@@ -142,7 +155,7 @@ class Along:
         if t.is_bool() or (t.bits == 64 and t.is_floating()):
             return None
         bits, signed = t.bits, t.is_int_signed()
-        r = rounding(t, self.numerics)
+        r = self._rounding(t)
         if not t.is_floating():
             if op.name in WHOLE_SETS:
                 return lambda a, b: self.arithmetic.whole_set(op.name, bits, signed, (a, b))
@@ -211,17 +224,15 @@ class Along:
     # -- products ------------------------------------------------------------------------------------------------------
 
     def _dot(self, op: Op, a: Numbers, b: Numbers, acc: Numbers | None = None) -> Numbers | None:
-        stored = str(op.operand(0).dtype)
-        operand = operand_format(stored, op.attrs["precision"], self.numerics.hf32)
-        rules = self.numerics.cube
-        if rules.accumulate != "exact":
+        rules = self._rules(op)
+        if rules.accumulate != "exact" or rules.k_order != "ascending":
             return None
         count = max(len(x) for x in (a, b, acc) if x is not None)
         left, right = (np.broadcast_to(x, (count, *x.shape[1:])) for x in (a, np.swapaxes(b, -1, -2)))
         rows, columns = (x.reshape(-1, *x.shape[-2:]).tolist() for x in (left, right))
         shape = (*left.shape[:-1], right.shape[-2])
         start = np.broadcast_to(ZERO if acc is None else acc, shape).reshape(len(rows), shape[-2], shape[-1])
-        make = self._whole_product if operand == "int8" else self._steps(_rules_for(rules, operand))
+        make = self._whole_product if rules.formats[0].is_integer else self._steps(rules)
         made = [
             [
                 [make(c, row, column) for c, column in zip(cs, ys, strict=True)]
@@ -231,8 +242,25 @@ class Along:
         ]
         return np.array(made, np.int64).reshape(shape)
 
+    def _rules(self, op: Op) -> CubeRules:
+        """As `ir/building/core_operations.py` chooses them."""
+        types = [op.operand(side).number for side in (0, 1)]
+        read = [operand_format(t.name, op.attrs["precision"], self.numerics.hf32) for t in types]
+        left, right = (t.format if r == t.name else get_format(r) for t, r in zip(types, read, strict=True))
+        switches: dict[str, Any] = {"operand": left, "other": None if left is right else right}
+        if op.attrs.get("acc_format") is not None:
+            switches["accumulator"] = op.attrs["acc_format"].format
+        elif (left, right) != (FP16, FP16):
+            switches["accumulator"] = None
+        rules = self.numerics.cube.with_switches(switches)
+        if op.attrs.get("scaled"):
+            rules = rules.with_switches(
+                {"block_k": rules.products_per_step, "operand": FP32_FORMAT, "other": None}
+            )
+        return rules
+
     def _steps(self, rules: CubeRules) -> Callable[[int, list[int], list[int]], int]:
-        made = ExpressionKind(STEP, (*_detail(rules), True))
+        made = ExpressionKind(STEP, _detail(rules))
         kb = rules.products_per_step
 
         def steps(acc: int, row: list[int], column: list[int]) -> int:
@@ -248,21 +276,11 @@ class Along:
         return self.arithmetic.whole_sum(32, True, (acc, *products))
 
 
-def _rules_for(rules: CubeRules, operand: str) -> CubeRules:
-    """As `ir/building/core_operations.py` chooses them."""
-    changed: dict[str, Any] = {"operand": operand}
-    return rules.with_switches(changed if operand == "fp16" else {**changed, "accumulator": None})
-
-
 def _detail(rules: CubeRules) -> tuple[Any, ...]:
-    """All of the rules that the value of a step depends on."""
-    return (
-        *(
-            rules.operand,
-            rules.products_per_step,
-            rules.block_round,
-            rules.operand_round,
-            rules.operand_subnormals,
-        ),
-        *(rules.accumulates_in, rules.overflow, rules.fp32_subnormals),
-    )
+    """All of the rules that the value of a step depends on; see `Arithmetic.step`."""
+    accumulator = rules.accumulates_in.name
+    rounding = VectorRounding(accumulator, rules.overflow == "saturate", rules.flushes_results)
+    second = rules if rules.other is None else rules.with_switches({"operand": rules.other})
+    read = [(x.operand_grid.name, x.operand_round, x.operand_subnormals) for x in (rules, second)]
+    how = rules.products_per_step, rules.block_round, rules.block_sum
+    return (rounding, *read, *how, rules.other is None, rules.block_sum == "exact", True)

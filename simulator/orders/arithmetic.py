@@ -50,21 +50,34 @@ PASSING = frozenset(
 )
 
 
-class Rounding(NamedTuple):
-    """How the Vector unit brings a result to its type; see `units/vector.py`. signed: whether the sign of a zero counts."""
+class VectorRounding(NamedTuple):
+    """How the Vector unit brings a result to its type; see `units/vector.py`.
+
+    flushes, reads_zeros: whether subnormal results become zeros, and subnormal operands are read as such. signed: whether
+    the sign of a zero counts. place: where the unit has rules of its own.
+    """
 
     dtype: str
     saturates: bool
     flushes: bool
+    reads_zeros: bool = False
     signed: bool = True
+    place: str = ""
 
     @property
     def plain(self) -> bool:
         """Whether a value of the type is always left as it is."""
-        return not (self.saturates or self.flushes)
+        return not (self.saturates or self.no_subnormals)
+
+    @property
+    def no_subnormals(self) -> bool:
+        """Whether a subnormal value may become another one."""
+        return self.flushes or self.reads_zeros
 
 
-Fold = Callable[[Rounding, str, tuple[float, ...]], float]  # an operation on constants, as the unit does it
+Fold = Callable[
+    [VectorRounding, str, tuple[float, ...]], float
+]  # an operation on constants, as the unit does it
 
 
 class Arithmetic:
@@ -78,27 +91,29 @@ class Arithmetic:
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
-    def settled(self, x: int, r: Rounding, of_type: bool = True) -> bool:
+    def settled(self, x: int, r: VectorRounding, of_type: bool = True) -> bool:
         """Whether a rounding leaves an expression as it is. of_type: whether its value is one of the type, by its use."""
         if self.bounds.get(x, INFINITY) <= EXACT_INTEGERS.get(r.dtype, 0):
             return True
         if self.of.is_constant(x):
             return self.of.has(x, FINITE) and self._folded(r, SETTLE, x) == x
         known = self.of.settled[x]
-        if (of_type and r.plain) or known == r._replace(signed=True):
+        if of_type and r.plain:
             return True
         if known is None or (r.saturates and not (known.saturates or self.of.has(x, FINITE))):
             return False
-        return (known.dtype, r.dtype) == ("fp16", "fp32") or (known.dtype == r.dtype and not r.flushes)
+        if (known.dtype, r.dtype) == ("fp16", "fp32"):
+            return True
+        return known.dtype == r.dtype and (known.flushes or not r.no_subnormals)
 
-    def _folded(self, r: Rounding, name: str, *operands: int) -> int | None:
+    def _folded(self, r: VectorRounding, name: str, *operands: int) -> int | None:
         """The constant that constants give."""
         if not all(self.of.is_constant(x) for x in operands):
             return None
         values = tuple(float(self.of.value(x)) for x in operands)
         return self.of.constant(self.fold(r, name, values))
 
-    def _node(self, name: str, r: Rounding, operands: tuple[int, ...], traits: int = 0) -> int:
+    def _node(self, name: str, r: VectorRounding, operands: tuple[int, ...], traits: int = 0) -> int:
         found = self.of.number(ExpressionKind(name, tuple(r)), operands, traits, r._replace(signed=True))
         if not r.signed:
             self._unsigned[found] = found
@@ -106,7 +121,7 @@ class Arithmetic:
 
     # -- floating-point numbers --------------------------------------------------------------------------------------
 
-    def settle(self, r: Rounding, x: int) -> int:
+    def settle(self, r: VectorRounding, x: int) -> int:
         """x as the unit holds it."""
         if self.settled(x, r):
             return x
@@ -117,7 +132,7 @@ class Arithmetic:
         """What rounding leaves of what is known: a small negative number may become -0."""
         return self.of.traits[x] & (NOT_NEGATIVE | NO_MINUS_ZERO) if self.of.has(x, NOT_NEGATIVE) else 0
 
-    def add(self, r: Rounding, a: int, b: int) -> int:
+    def add(self, r: VectorRounding, a: int, b: int) -> int:
         """a + b, rounded."""
         a, b = sorted(self._bare(r, x) for x in (a, b))
         exact = self._exact(r, a, b)
@@ -131,20 +146,20 @@ class Arithmetic:
                 return self.settle(r, x)
         return self._node(ADD, r, (a, b), self._traits_of_sum(r, a, b))
 
-    def _bare(self, r: Rounding, x: int) -> int:
+    def _bare(self, r: VectorRounding, x: int) -> int:
         """An operand that is brought to the type anyway, as it was before."""
         made = self.of.made[x]
-        if made.name != SETTLE or made.detail[:3] != r[:3]:
+        if made.name != SETTLE or made.detail != tuple(r) or (r.flushes and not r.reads_zeros):
             return x
         inner = self.of.operands[x][0]
         return inner if not r.saturates or self.of.has(inner, FINITE) else x
 
-    def _adds_nothing(self, r: Rounding, zero: int, x: int) -> bool:
+    def _adds_nothing(self, r: VectorRounding, zero: int, x: int) -> bool:
         if not self.of.is_constant(zero) or self.of.value(zero) != 0:
             return False
         return zero != ZERO or not r.signed or self.of.has(x, NO_MINUS_ZERO)
 
-    def _traits_of_sum(self, r: Rounding, a: int, b: int) -> int:
+    def _traits_of_sum(self, r: VectorRounding, a: int, b: int) -> int:
         """A sum is -0 if both terms are, or if it is flushed."""
         both = self.of.traits[a] & self.of.traits[b]
         some = self.of.traits[a] | self.of.traits[b]
@@ -152,7 +167,7 @@ class Arithmetic:
             return NOT_NEGATIVE | NO_MINUS_ZERO
         return NO_MINUS_ZERO if ZERO in (a, b) or (some & NO_MINUS_ZERO and not r.flushes) else 0
 
-    def sub(self, r: Rounding, a: int, b: int) -> int:
+    def sub(self, r: VectorRounding, a: int, b: int) -> int:
         """a - b, rounded."""
         known = self._folded(r, SUB, a, b)
         if known is not None:
@@ -163,7 +178,7 @@ class Arithmetic:
             return self.sub(r, a, ZERO)
         return self._node(SUB, r, (a, b))
 
-    def mul(self, r: Rounding, a: int, b: int) -> int:
+    def mul(self, r: VectorRounding, a: int, b: int) -> int:
         """a * b, rounded."""
         a, b = sorted((a, b))
         exact = self._exact_square(r, a, b)
@@ -178,13 +193,15 @@ class Arithmetic:
         positive = a == b or self.of.traits[a] & self.of.traits[b] & NOT_NEGATIVE
         return self._node(MUL, r, (a, b), (NOT_NEGATIVE | NO_MINUS_ZERO) * bool(positive))
 
-    def fma(self, r: Rounding, a: int, b: int, c: int) -> int:
+    def fma(self, r: VectorRounding, a: int, b: int, c: int) -> int:
         """a * b + c with one rounding."""
         a, b = sorted((a, b))
         known = self._folded(r, FMA, a, b, c)
         return self._node(FMA, r, (a, b, c)) if known is None else known
 
-    def extreme(self, name: str, r: Rounding, terms: tuple[int, ...], place: tuple[Any, ...] = ()) -> int:
+    def extreme(
+        self, name: str, r: VectorRounding, terms: tuple[int, ...], place: tuple[Any, ...] = ()
+    ) -> int:
         """The largest or smallest; NaN is skipped. place: what decides between zeros of either sign, if not the order."""
         finite = all(self.of.has(x, FINITE) for x in terms if not self.of.is_constant(x))
         free = not r.signed or all(self.of.has(x, NO_MINUS_ZERO) for x in terms)
@@ -195,7 +212,7 @@ class Arithmetic:
             return self._node(name, r, terms, traits)
         return self.of.number(ExpressionKind(name, (*r, *place)), terms, traits)
 
-    def _largest(self, name: str, r: Rounding, terms: tuple[int, ...], finite: bool) -> int:
+    def _largest(self, name: str, r: VectorRounding, terms: tuple[int, ...], finite: bool) -> int:
         kept = {t for x in terms for t in self._terms_of(name, r, x)}
         fixed = [self.of.value(x) for x in kept if self.of.is_constant(x)]
         fixed = [x for x in fixed if not math.isnan(x)]
@@ -220,12 +237,12 @@ class Arithmetic:
             traits |= trait * all(t & trait for t in every)
         return traits
 
-    def _terms_of(self, name: str, r: Rounding, x: int) -> tuple[int, ...]:
+    def _terms_of(self, name: str, r: VectorRounding, x: int) -> tuple[int, ...]:
         """What an operand is an extreme of, by the same rules."""
         same = self.of.made[x].name == name and self.of.made[x].detail == tuple(r)
         return self.of.operands[x] if same else (x,)
 
-    def cast(self, made: ExpressionKind, r: Rounding, x: int) -> int:
+    def cast(self, made: ExpressionKind, r: VectorRounding, x: int) -> int:
         """To another floating-point type, to nearest. made: all that matters."""
         if self.settled(x, r, of_type=False):
             return x
@@ -247,7 +264,7 @@ class Arithmetic:
         self.bounds[x] = bound
         return x
 
-    def _exact(self, r: Rounding, a: int, b: int) -> int | None:
+    def _exact(self, r: VectorRounding, a: int, b: int) -> int | None:
         """A sum of integers that the type holds exactly, in no order."""
         bounds = self._bound(a), self._bound(b)
         if None in bounds or sum(bounds) > EXACT_INTEGERS.get(r.dtype, 0):  # type: ignore[arg-type]
@@ -257,7 +274,7 @@ class Arithmetic:
         terms = (*self._terms_of_sum(SUM, (), a), *self._terms_of_sum(SUM, (), b))
         return self.integer(self._sum(ExpressionKind(SUM), terms, lambda x: x), sum(bounds))  # type: ignore[arg-type]
 
-    def _exact_square(self, r: Rounding, a: int, b: int) -> int | None:
+    def _exact_square(self, r: VectorRounding, a: int, b: int) -> int | None:
         """The square of an integer that the type holds exactly; other products may be -0."""
         bound = self.bounds.get(a)
         if a != b or bound is None or bound * bound > EXACT_INTEGERS.get(r.dtype, 0):
@@ -349,7 +366,9 @@ class Arithmetic:
     def _passes_on(self, x: int) -> tuple[int, ...] | None:
         """The operands whose sign of zero an expression may pass on; None where it passes none."""
         made, operands = self.of.made[x], self.of.operands[x]
-        if made.name in (ADD, SUB, MUL, FMA, MAX, MIN, SETTLE) and len(made.detail) >= len(Rounding._fields):
+        if made.name in (ADD, SUB, MUL, FMA, MAX, MIN, SETTLE) and len(made.detail) >= len(
+            VectorRounding._fields
+        ):
             return operands
         if made.name in (STEP, CAST) or made.name in PASSING:
             return operands
@@ -365,7 +384,7 @@ class Arithmetic:
         passed = self._passes_on(x) or ()
         given = tuple(self._unsigned[y] if y in passed else y for y in operands)
         if made.name in (ADD, SUB, MUL, FMA, MAX, MIN, SETTLE):
-            r = Rounding(*made.detail[:4])._replace(signed=False)
+            r = VectorRounding(*made.detail[: len(VectorRounding._fields)])._replace(signed=False)
             if made.name in (MAX, MIN):
                 return self.extreme(made.name, r, given)
             plain: Callable[..., int] = getattr(self, made.name)
@@ -381,25 +400,24 @@ class Arithmetic:
     def step(self, made: ExpressionKind, acc: int, factors: tuple[int, ...]) -> int:
         """One rounding of the Cube: the accumulator and exact products (pairs of factors), added in that order.
 
-        The last of made.detail says whether the sign of a zero counts. A product with a constant zero and a finite factor
+        made.detail ends with whether both operands have one format, whether products are added exactly, and whether the sign
+        of a zero counts; it begins with the rounding of the accumulator. A product with a constant zero and a finite factor
         adds nothing, unless it is all that keeps a sum of zeros from being -0.
         """
+        same, exact, signed = made.detail[-3:]
         kept: list[int] = []
         dropped = False
         for a, b in zip(factors[::2], factors[1::2], strict=True):
-            if self._no_product(a, b):
+            if exact and self._no_product(a, b):
                 dropped = True
             else:
-                kept += sorted((a, b))
-        signed = made.detail[-1]
+                kept += sorted((a, b)) if same else (a, b)
         harmless = not signed or acc == ZERO or self.of.has(acc, NO_MINUS_ZERO)
         if not kept and harmless and (acc == ZERO or self.of.made[acc] == made):
             return acc
         if dropped and not harmless:
             kept += [ZERO, ZERO]
-        accumulator, overflow, subnormals = made.detail[-4:-1]
-        settled = Rounding(accumulator, overflow == "saturate", subnormals == "flush")
-        return self.of.number(made, (acc, *kept), 0, settled)
+        return self.of.number(made, (acc, *kept), 0, made.detail[0])
 
     def _no_product(self, a: int, b: int) -> bool:
         return any(self._is_zero(zero) and self.of.has(x, FINITE) for zero, x in ((a, b), (b, a)))
@@ -417,4 +435,4 @@ def _wrapped(x: int, bits: int, signed: bool) -> int:
     return x - (1 << bits) if signed and x >> (bits - 1) else x
 
 
-__all__ = ["BLIND", "CONSTANT", "PASSING", "Arithmetic", "Rounding"]
+__all__ = ["BLIND", "CONSTANT", "PASSING", "Arithmetic", "VectorRounding"]

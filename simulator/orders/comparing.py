@@ -86,7 +86,7 @@ class _Comparison:
         """Which elements differ; without signs of zeros, if these do not count."""
         apart = a != b
         if self.signed_zeros or not apart.any():
-            return apart
+            return np.asarray(apart)
         left, right = (self._unsigned(x) for x in (a, b))
         self.zero_signs |= bool((apart & (left == right)).any())
         return np.asarray(left != right)
@@ -165,7 +165,7 @@ class _Comparison:
         """The elements of inputs that make an element in one of two configurations."""
         both = [int(self.followed[k].outputs[output][index]) for k in pair]
         made = self.arithmetic.of.made
-        return [made[x].detail for x in inputs_of(self.arithmetic.of, [x for x in both if x >= 0])]  # type: ignore[misc]
+        return [made[x].detail for x in inputs_of(self.arithmetic.of, [x for x in both if x >= 0])]
 
     def _counterexample(self, found: Witness | None) -> Counterexample | None:
         """With inputs that show it; else the first two orders that differ."""

@@ -15,7 +15,7 @@ from ..precision import dtypes as ty
 from ..precision.dtypes import DType
 from ..units import vector
 from ..units.vector import Numerics
-from .arithmetic import BLIND, CAST, EXACT_INTEGERS, SELECT, SETTLE, Arithmetic, Rounding
+from .arithmetic import BLIND, CAST, EXACT_INTEGERS, SELECT, SETTLE, Arithmetic, VectorRounding
 from .expressions import FINITE, NO_MINUS_ZERO, NOT_NEGATIVE, ExpressionKind
 
 Make = Callable[..., int]
@@ -23,24 +23,29 @@ _UNIT: dict[str, Callable[..., np.ndarray]] = {"add": np.add, "sub": np.subtract
 WHOLE_SETS = ("max", "min", "and", "or", "xor")
 
 
-def rounding(dtype: DType, numerics: Numerics) -> Rounding:
+def rounding(dtype: DType, numerics: Numerics) -> VectorRounding:
     """How the Vector unit rounds results of a type."""
-    return Rounding(dtype.name, numerics.overflow == "saturate", numerics.flushes(dtype))
+    saturates = numerics.overflow == "saturate"
+    return VectorRounding(dtype.name, saturates, numerics.flushes(dtype), numerics.flushes_operands(dtype))
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def fold(r: Rounding, name: str, values: tuple[float, ...]) -> float:
+def fold(r: VectorRounding, name: str, values: tuple[float, ...]) -> float:
     """What the Vector unit makes of constants; see `Arithmetic`."""
     dtype = ty.from_name(r.dtype)
     assert isinstance(dtype, DType)
-    flush = "flush" if r.flushes else "keep"
+    flush = {(True, True): "flush", (True, False): "flush_results", (False, True): "flush_operands"}
+    subnormals = flush.get((r.flushes, r.reads_zeros), "keep")
     rules = Numerics(
-        overflow="saturate" if r.saturates else "inf_nan", fp32_subnormals=flush, fp16_subnormals=flush
+        overflow="saturate" if r.saturates else "inf_nan",
+        fp32_subnormals=subnormals,
+        fp16_subnormals=subnormals,
     )
     with np.errstate(all="ignore"):
         given = [vector.flushed(np.array([x], dtype.host_dtype), dtype, rules) for x in values]
         if name == "fma":
-            return float(vector.fma(*given, dtype, rules)[0])
+            a, b, c = given
+            return float(vector.fma(a, b, c, dtype, rules)[0])
         compute = _UNIT.get(name, lambda x: x)
         source = np.array(values, np.float64) if name == SETTLE else None
         if source is not None and dtype.bits == 16:
@@ -62,7 +67,7 @@ class Elementwise:
         made = chosen(op) if chosen is not None else None
         return self._any(op) if made is None else made
 
-    def rounding(self, op: Op) -> Rounding:
+    def rounding(self, op: Op) -> VectorRounding:
         """Of the result of an operation on floating-point numbers."""
         return rounding(result_type(op), self.numerics)
 
@@ -75,9 +80,11 @@ class Elementwise:
         types = tuple(str(v.dtype) for v in (*op.args, *op.results) if v is not None)
         n = self.numerics
         floats = any(_is_float(v.dtype) for v in (*op.args, *op.results) if v is not None)
-        rules: tuple[Any, ...] = (n.overflow, n.fp32_subnormals, n.fp16_subnormals) if floats else ()
-        entry = operation(op)
-        rules += (n.coarse,) if entry.coarse else ()
+        rules: tuple[Any, ...] = ()
+        if floats:
+            rules = n.overflow, n.fp32_subnormals, n.bf16_subnormals, n.fp16_subnormals
+            rules += n.cast_round, n.directed_overflow, n.to_integer, n.fused
+        rules += (n.coarse,) if operation(op).coarse else ()
         attrs = tuple(sorted((k, repr(x)) for k, x in op.attrs.items() if k not in ("core", "of")))
         return ExpressionKind(op.name or op.kind, (types, rules, attrs))
 
@@ -117,7 +124,7 @@ class Elementwise:
         return None
 
     def _fma(self, op: Op) -> Make | None:
-        if not result_type(op).is_floating():
+        if not result_type(op).is_floating() or not self.numerics.fused:
             return None
         return functools.partial(self.arithmetic.fma, self.rounding(op))
 
@@ -147,9 +154,10 @@ class Elementwise:
             return self._whole_cast(op, source, target)
         if not source.is_floating():
             return self._from_whole(op, source, target)
-        if source.bits < target.bits:
+        if source.bits < target.bits and (not source.is_foreign or target.bits >= 32):
             return lambda x: x
-        if op.attrs.get("rounding", "RINT") != "RINT":
+        asked = op.attrs.get("rounding") or op.attrs.get("overflow")
+        if asked or source.is_foreign or target.is_foreign or self.numerics.cast_round != "RINT":
             return None
         return self.to_narrower(source, target)
 
@@ -168,6 +176,8 @@ class Elementwise:
 
     def _from_whole(self, op: Op, source: DType, target: DType) -> Make | None:
         """Integers that are exact in the type are known by their size."""
+        if target.is_foreign:
+            return None
         made, bound = self._made(op), 1 << (source.bits - source.is_int_signed())
         exact = bound <= EXACT_INTEGERS.get(target.name, 0)
         traits = (FINITE * exact) | NO_MINUS_ZERO | NOT_NEGATIVE * (not source.is_int_signed())

@@ -41,7 +41,8 @@ class SameBits:
     """Of one subject under all its configurations.
 
     kind: SAME (proven), DIFFERS (shown by values) or NOT_PROVEN. configurations: those that were compared, by name.
-    elements: how many of the outputs were compared. zero_signs: whether zeros may come with either sign, where they do not count.
+    elements: how many of the outputs were compared. zero_signs: whether zeros may come with either sign, where that does
+    not count.
     depends: places where the course goes by data -> inputs by which it goes: the verdict is for the data that was run.
     unknowns: places that were not followed, with why. tries: sets of inputs that were run. laws: what holds beyond the
     configurations, with why. advice: what would make it the same.

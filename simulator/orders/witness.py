@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import AscendtileError
 from ..precision.dtypes import from_numpy
+from ..units.vector import decode, encode
 from .launches import values_of
 from .variations import Configuration
 
@@ -116,7 +117,7 @@ def differ(a: np.ndarray, b: np.ndarray, signed_zeros: bool) -> np.ndarray:
     apart = _words(a) != _words(b)
     if a.dtype.kind in "iub":
         return np.asarray(apart)
-    left, right = (np.asarray(x, np.float64) for x in (a, b))
+    left, right = (_numbers(x) for x in (a, b))
     apart &= ~(np.isnan(left) & np.isnan(right))
     return np.asarray(apart if signed_zeros else apart & (left != right))
 
@@ -134,7 +135,10 @@ def _rounder(inputs: Inputs, elements: Sequence[Element]) -> Inputs:
     for name, index in elements:
         x = _number(out[name][index])
         if x and np.isfinite(x):
-            out[name][index] = np.copysign(np.exp2(np.floor(np.log2(abs(x)))), x)
+            t = from_numpy(out[name].dtype)
+            assert t is not None
+            power = np.copysign(np.exp2(np.floor(np.log2(abs(x)))), x)
+            out[name][index] = encode(np.array([power], t.host_dtype), t)[0]
     return out
 
 
@@ -151,8 +155,13 @@ def _bits(x: Any) -> int:
     return int(_words(np.asarray(x).reshape(1))[0])
 
 
+def _numbers(x: np.ndarray) -> np.ndarray:
+    t = from_numpy(x.dtype)
+    return np.asarray(x if t is None else decode(x, t), np.float64)
+
+
 def _number(x: Any) -> float:
-    return float(np.asarray(x, np.float64))
+    return float(_numbers(np.asarray(x).reshape(1))[0])
 
 
 __all__ = ["Witness", "differ", "search"]

@@ -123,9 +123,10 @@ def read_values(ctx: click.Context, option: click.Parameter, given: tuple[str, .
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Tell whether each element of a result has the same bits in all configurations.
+    """Prove that results have the same bits, or show an input.
 
-    The expression of each element (the tree of its additions and all else) is compared between configurations. Equal ones
+    Each element of a result is compared between batches, tilings, numbers of cores, orders of programs, products. The
+    expression of each element (the tree of its additions and all else) is compared between configurations. Equal ones
     are a proof; for different ones inputs are searched that give different bits, and made as few as possible. Of a script
     each kernel's first launch is looked at, with its own data and grid; arguments of the script stand behind --.
 

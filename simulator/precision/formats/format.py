@@ -252,7 +252,7 @@ def _nominal(fmt: Format) -> NDArray[np.float64]:
     if fmt.taper:
         return tapered_magnitudes(fmt.taper, fmt.magnitude_bits)
     if not fmt.is_float:
-        return np.arange(1 << fmt.mantissa) * 2.0**-fmt.bias
+        return np.asarray(np.arange(1 << fmt.mantissa) * 2.0**-fmt.bias, np.float64)
     return np.array([_of_code(fmt, code) for code in range(1 << fmt.magnitude_bits)])
 
 

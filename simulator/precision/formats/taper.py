@@ -36,7 +36,8 @@ def _normal(codes: NDArray[np.int64], width: int, rest: int) -> Magnitudes:
     field, mantissa = codes >> mantissa_bits, codes & ((1 << mantissa_bits) - 1)
     half = 1 << width - 1 if width else 0  # the sign of the exponent, and its hidden leading bit
     exponent = (field & half - 1 | half) * np.where(field & half, -1, 1) if width else field
-    return np.ldexp(1.0 + mantissa / (1 << mantissa_bits), exponent)
+    values: Magnitudes = np.ldexp(1.0 + mantissa / (1 << mantissa_bits), exponent)
+    return values
 
 
 def _extend_down(values: Magnitudes, at: slice, rest: int) -> None:

@@ -27,7 +27,7 @@ from .chain import Chain, ChainStep, ReshapedTensor, dims_of
 from .drawing import drawn, given
 from .glue import cast_to
 from .lowering import ChainCast, LoweredStep, input_shapes, lowered, naming_step, shapes_made
-from .storage import Storage, storage_of, values_of
+from .storage import AnyStorage, storage_of, values_of
 
 WHAT_IF = "what-if"
 KEPT_BYTES = 1 << 29  # of values of steps; what was used longest ago goes first
@@ -60,7 +60,7 @@ class ChainBench:
         self.shapes: dict[str, tuple[int, ...]] = {x.name: dims_of(x.shape, self.sizes) for x in chain.inputs}
         for step in chain.order:
             self.shapes |= shapes_made(step, self.shapes, self.sizes, self.product)
-        self.storages: dict[str, Storage] = {}
+        self.storages: dict[str, AnyStorage] = {}
         self.steps: dict[Any, LoweredStep] = {}
         self.times: dict[Any, Timed] = {}
         self.kept: OrderedDict[Any, Arrays] = OrderedDict()
@@ -99,7 +99,7 @@ class ChainBench:
 
     # ---- an assignment ----
 
-    def storage(self, name: str) -> Storage:
+    def storage(self, name: str) -> AnyStorage:
         """The storage of that format, made once."""
         if name not in self.storages:
             self.storages[name] = storage_of(name, self.product)
@@ -124,7 +124,7 @@ class ChainBench:
 
     def cast_time(self, cast: ChainCast, step: ChainStep) -> Timed:
         """The same of a cast before or behind a step."""
-        x = Shape(self.shapes[cast.tensor], ty.element_type(cast.source))
+        x = Shape(cast.shape, ty.element_type(cast.source))
         return self._timed(cast_to(ty.element_type(cast.target)), {"x": x}, {}, USUAL_MODE, {}, step)
 
     def _timed(
@@ -184,16 +184,15 @@ class ChainBench:
             out[t] = self.kept_as(storage, made[n].reshape(self.shapes[t]), low.step)
         return out
 
-    def kept_as(self, storage: Storage, x: np.ndarray, step: ChainStep) -> np.ndarray:
+    def kept_as(self, storage: AnyStorage, x: np.ndarray, step: ChainStep) -> np.ndarray:
         """What an operator wrote, as it is stored: by a cast where it is of another type."""
-        if dtype_of(x) == storage.dtype:
+        if not storage.coded:  # an array does not say that it holds TF32, or blocks
+            return storage.stored(values_of(x))
+        kind = next(iter(storage.types(x.shape)))
+        if dtype_of(x) == kind:
             return x
-        if (
-            storage.dtype.storage == np.float32 and storage.what_if
-        ):  # an array does not say that it holds TF32
-            return storage.stored(x)
         with device(self.product, **LEAN), naming_step(step):
-            return run_op(cast_to(storage.dtype), inputs={"x": x}, time=False, errors=False).outputs["out"]
+            return run_op(cast_to(kind), inputs={"x": x}, time=False, errors=False).outputs["out"]
 
     def _keep(self, key: Any, made: Arrays) -> None:
         self.kept[key] = made

@@ -20,12 +20,13 @@ from ...simulator.errors import RefusedError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.formats import get_format
 from ...simulator.products import Product
+from ..operator.formats import is_other
 from ..operator.messages import listed
 from ..operator.operator import Operator
 from ..operator.plan import Plan, PlanContext
 from ..operator.tensors import dtype_name
 from .chain import ChainStep, ReshapedTensor, dims_of
-from .storage import WIDTHS, Storage, holds
+from .storage import WIDTHS, AnyStorage, Storage, carriers, type_name
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -33,13 +34,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 @dataclass(frozen=True)
 class ChainCast:
     """A launch that brings a tensor into another type. reads: before the operator, else behind it. what_if: whether one of
-    the two is a format that the product does not store."""
+    the two is a format that the product does not store. shape: of what is cast, the tensor or the scales of its blocks."""
 
     tensor: str
     source: str
     target: str
     reads: bool
     what_if: bool = False
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,30 +102,36 @@ def lowered(
     step: ChainStep,
     shapes: Shapes,
     sizes: Mapping[str, int],
-    storages: Mapping[str, Storage],
+    storages: Mapping[str, AnyStorage],
     mode: str,
     product: Product,
 ) -> LoweredStep:
     """How a step runs with its tensors stored as `storages` says, in a cubeMathType."""
-    op = step.operator
-    candidates = _types_that_hold(step, op, storages, product)
+    candidates = _types_that_hold(step, step.operator, storages, product, mode)
     for dtype in candidates:
         plan = planned(step, input_shapes(step, shapes, sizes, dtype), product, mode)
         written = {n: dtype_name(plan.outputs[n]) for n in step.outputs}
-        made = ((get_format(written[n]), storages[t].fmt) for n, t in step.outputs.items())
-        if dtype == candidates[-1] or all(holds(wide, narrow) for wide, narrow in made):
+        if dtype == candidates[-1] or all(
+            storages[t].held_by(get_format(written[n])) for n, t in step.outputs.items()
+        ):
             break
-    return LoweredStep(step, dtype, mode, _casts(step, storages, dtype, written), written)
+    return LoweredStep(step, dtype, mode, _casts(step, storages, dtype, written, shapes), written)
 
 
 def _types_that_hold(
-    step: ChainStep, op: Operator, storages: Mapping[str, Storage], product: Product
+    step: ChainStep, op: Operator, storages: Mapping[str, AnyStorage], product: Product, mode: str
 ) -> tuple[str, ...]:
+    """Types of the inputs that hold what is read, the narrowest first; a number format of all of them, where the operator
+    takes it, is the narrowest."""
     with naming_step(step):
         here = op.dtypes_on(product)
         free = [t for n, t in zip(step.inputs, step.reads, strict=True) if n not in op.fixed_dtypes]
-        sets = [storages[t].carriers(here) for t in free]
+        sets = [carriers(storages[t], here) for t in free]
         found = tuple(d for d in WIDTHS if d in here and all(d in s for s in sets))
+        own = {storages[t] for t in free}
+        alike = own.pop() if len(own) == 1 else None
+        if isinstance(alike, Storage) and op.formats and is_other(alike.fmt) and mode == CUBE_MATH_TYPES[0]:
+            return (alike.name, *found)
         if not found:
             told = listed(f"{t} in {storages[t].name}" for t in dict.fromkeys(free))
             raise UsageError(f"no type of {op.name} on {product.name} ({listed(here)}) holds {told}")
@@ -131,16 +139,29 @@ def _types_that_hold(
 
 
 def _casts(
-    step: ChainStep, storages: Mapping[str, Storage], dtype: str, written: Mapping[str, str]
+    step: ChainStep,
+    storages: Mapping[str, AnyStorage],
+    dtype: str,
+    written: Mapping[str, str],
+    shapes: Shapes,
 ) -> tuple[ChainCast, ...]:
-    """One for each tensor that is read in another type than it is stored in, and for each that is stored in another one."""
-    out: dict[tuple[str, str], ChainCast] = {}
+    """Those of each tensor that is read in another type than it is stored in, and of each that is stored in another one."""
+    out: dict[ChainCast, None] = {}
     for n, t in zip(step.inputs, step.reads, strict=True):
-        s, wanted = storages[t], step.operator.input_dtype(n, dtype)
-        if s.type_name != wanted:
-            out[t, wanted] = ChainCast(t, s.type_name, wanted, True, s.what_if)
+        out |= dict.fromkeys(_cast(t, storages[t], step.operator.input_dtype(n, dtype), shapes[t], True))
     for n, t in step.outputs.items():
-        s = storages[t]
-        if s.type_name != written[n]:
-            out[t, s.type_name] = ChainCast(t, written[n], s.type_name, False, s.what_if)
-    return tuple(out.values())
+        out |= dict.fromkeys(_cast(t, storages[t], written[n], shapes[t], False))
+    return tuple(out)
+
+
+def _cast(
+    tensor: str, storage: AnyStorage, other: str, shape: tuple[int, ...], reads: bool
+) -> list[ChainCast]:
+    """Launches between how a tensor is stored and another type: one, and one for the scales of its blocks."""
+    out: list[ChainCast] = []
+    for dtype, part in storage.types(shape).items():
+        own, beside = type_name(dtype), "float32" if out else other
+        source, target = (own, beside) if reads else (beside, own)
+        if source != target:
+            out.append(ChainCast(tensor, source, target, reads, storage.what_if, part))
+    return out

@@ -151,7 +151,8 @@ class ChainRun(PrintedRecord):
 
 
 def _step_data(s: StepRun) -> dict[str, Any]:
-    casts = [{**picked(c.cast, "tensor source target reads what_if"), "time_us": c.time_us} for c in s.casts]
+    figures = "tensor source target reads what_if"
+    casts = [{**picked(c.cast, figures), "shape": list(c.cast.shape), "time_us": c.time_us} for c in s.casts]
     return {**picked(s, "name op dtype mode time_us launches"), "casts": casts}
 
 

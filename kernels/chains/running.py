@@ -9,7 +9,7 @@ import numpy as np
 
 from ...simulator.device import device
 from ...simulator.errors import UsageError
-from ...simulator.precision.metrics import COMPARABLE, ErrorReport, compare
+from ...simulator.precision.metrics import ErrorReport, compare, is_comparable
 from ...simulator.precision.need import Kept, Need
 from ...simulator.products import Product
 from ..study.rows import read_need
@@ -108,8 +108,8 @@ def judged(
 
 def error_of(bench: ChainBench, name: str, x: np.ndarray, assignment: Assignment) -> ErrorReport:
     """The error of a tensor, in ulp of its format, or of FP32 where no figures are known for that."""
-    fmt = bench.storage(assignment.formats[name]).fmt.name
-    return compare(values_of(x), bench.reference[name], fmt if fmt in COMPARABLE else "fp32")
+    fmt = bench.storage(assignment.formats[name]).ulp_of
+    return compare(values_of(x), bench.reference[name], fmt if is_comparable(fmt) else "fp32")
 
 
 def _tensor(

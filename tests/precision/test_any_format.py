@@ -98,6 +98,7 @@ def test_hif8_has_the_values_of_the_paper() -> None:
 @pytest.mark.extra("en_dtypes")
 def test_hif8_is_that_of_en_dtypes_for_every_code_and_every_16_bit_number() -> None:
     import en_dtypes
+
     codes = np.arange(256, dtype=np.uint8)
     expected = codes.view(en_dtypes.hifloat8).astype(np.float32)
     assert np.array_equal(decode(codes, "hif8"), expected, equal_nan=True)
@@ -139,6 +140,7 @@ def test_every_float32_has_the_code_that_ml_dtypes_gives(name: str) -> None:
 @pytest.mark.extra("en_dtypes")
 def test_every_float32_has_the_hif8_code_of_en_dtypes() -> None:
     import en_dtypes
+
     for first in range(0, 2**32, 2**24):
         words = np.arange(first, first + 2**24, dtype=np.uint64).astype(np.uint32).view(np.float32)
         words = words[~np.isnan(words)]

@@ -16,6 +16,7 @@ from ...kernels.chains.assignment import USUAL_FORMAT, Assignment, assigned
 from ...kernels.chains.bench import ChainBench
 from ...kernels.chains.chain import Chain, ChainStep
 from ...kernels.chains.lowering import LoweredStep, input_shapes
+from ...kernels.chains.storage import BlockStorage
 from ...kernels.operator.notes import mode_name
 from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES
 from ...simulator.errors import AscendtileError, UsageError
@@ -110,8 +111,9 @@ class ChainChoices:
             raise UsageError(f"no assignment of the chain {self.chain.name} runs: {why}") from None
 
     def _width(self, name: str) -> tuple[float, float]:
-        fmt = self.bench.storage(name).fmt
-        return float(fmt.bits), float(fmt.mantissa)
+        fmt = self.bench.storage(name)
+        element = fmt.blocks.element if isinstance(fmt, BlockStorage) else fmt.fmt
+        return float(element.bits), float(element.mantissa)
 
     def _read(self, name: str, values: Sequence[Any]) -> tuple[str, ...]:
         """Values as they are named; each is checked."""

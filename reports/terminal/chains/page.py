@@ -136,7 +136,7 @@ def _tensors(run: ChainRun) -> RenderableType:
         (">under", 6),
         (">subn", 6),
     )
-    table = folding(("tensor", 14), ("format", 9), *figures)
+    table = folding(("tensor", 13), ("format", 10), *figures)
     for t in run.tensors.values():
         told = "* " if t.name in run.outputs else ""
         table.add_row(*map(Text, (f"{told}{t.name}", t.format, *_figures(t))))

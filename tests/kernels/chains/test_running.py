@@ -17,6 +17,7 @@ from ascendtile.kernels.chains.glue import GLUE
 from ascendtile.kernels.examples import train_tiny
 from ascendtile.kernels.running.run_op import run_op
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.precision.block_formats import get_block_format
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.precision.rounding import encode, round_to
 
@@ -94,6 +95,40 @@ def test_casts_to_other_formats_round_as_encode_does_and_state_their_rate(fmt):
     assert any("casts take the time of those between fp16 and int8" in note for note in run.notes)
 
 
+def test_a_product_of_operands_in_one_other_format_reads_them_as_they_are():
+    formats = {"y": "e4m3", "w": "e4m3"}
+    run = run_chain(small(), formats=formats, product=PRODUCT, blame=False)
+    head = run.steps[1]
+    assert head.dtype == "e4m3"
+    assert not any(c.cast.reads for c in head.casts)
+    mixed = run_chain(small(), formats={"y": "e4m3", "w": "hif8"}, product=PRODUCT, blame=False).steps[1]
+    assert sum(c.cast.reads for c in mixed.casts) == 2
+    assert mixed.dtype == "float32"  # so that logits are not rounded to what a product in float16 writes
+
+
+@pytest.mark.parametrize("fmt", ["mxfp8", "nvfp4", "int4/fp16/16", "mxfp6@0"])
+def test_blocks_are_those_of_the_format_and_have_casts_of_elements_and_scales(fmt):
+    run, plain = (run_chain(small(), formats=f, product=PRODUCT, blame=False) for f in ({"y": fmt}, {}))
+    name, _, axis = fmt.partition("@")
+    blocks = get_block_format(name).quantise(plain.values["y"], int(axis or -1))
+    assert np.array_equal(run.values["y"], blocks.values())
+    for step in run.steps[:2]:
+        assert [c.cast.shape for c in step.casts] == [blocks.codes.shape, blocks.scales.shape]
+        assert all(c.time_us > 0 for c in step.casts)
+
+
+def test_what_the_elements_of_blocks_lose_is_counted():
+    numbers = np.full((6, 40), 3.0, np.float32)
+    numbers[0, 0], numbers[1] = 7.9, 1e-3
+    numbers[1, ::8] = 6.0
+    lost = (
+        run_chain(ROUND_TRIP, formats={"x": "mxfp4"}, product=PRODUCT, inputs={"x": numbers})
+        .tensors["x"]
+        .lost
+    )
+    assert lost == {"overflow": 1 / 240, "underflow": 35 / 240, "subnormal": 0.0}
+
+
 def test_shares_of_what_a_format_loses_are_counted():
     numbers = np.zeros((6, 40), np.float32)
     numbers[0], numbers[1], numbers[2] = 1e6, 1e-9, 1e-6  # too large for FP16, zero there, subnormal there
@@ -159,6 +194,14 @@ def test_a_run_prints_its_page():
         ({"sizes": {"rows": 0}}, "size 'rows' must be a whole number from 1, got 0"),
         ({"formats": {"y": "int8"}}, "a tensor is stored in a floating-point format"),
         ({"formats": {"y": "fp99"}}, "fp99"),
+        ({"formats": {"y": "e8m0"}}, "a floating-point format with a zero"),
+        (
+            {"formats": {"y": "mxfp8@2"}, "values": False},
+            "axis 2 of a tensor of shape \\(32, 64\\); it has 2 axes",
+        ),
+        ({"formats": {"loss": "mxfp8"}}, "axis -1 of a tensor of shape \\(\\); it has 0 axes"),
+        ({"formats": {"y": "mxfp8@x"}}, "the axis of the blocks is a number"),
+        ({"formats": {"y": "int4/fp16/no"}}, "elements that share a scale, or axis"),
         ({"product": "ascend910a"}, "step 'norm': rms_norm is not available on ascend910a"),
         ({"inputs": {"x": np.zeros((32, 64))}}, "needs the input 'gamma'"),
         ({"inputs": {"z": np.zeros(3)}}, "no input 'z'"),

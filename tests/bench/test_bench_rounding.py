@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ascendtile.simulator.precision.formats import FORMATS
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.precision.rounding import decode, encode, round_to
 
@@ -73,3 +74,17 @@ def test_compare(benchmark: Any, x: NDArray[np.float32], stored: Any) -> None:
     """8.4 million elements against a float64 golden; the target is 0.25 s."""
     golden = x[:8_400_000].astype(np.float64)
     benchmark(compare, golden.astype(stored), golden, "fp16")
+
+
+def formats_of_float32() -> list[str]:
+    return [f.name for f in FORMATS.values() if not f.is_integer and f.name != "fp64"]
+
+
+@pytest.mark.parametrize("fmt", formats_of_float32())
+@pytest.mark.parametrize("mode", ["RINT", "ROUND", "ODD", "STOCHASTIC"])
+def test_every_format(benchmark: Any, fmt: str, mode: str) -> None:
+    """Float32 in L2 to float32 by one thread; the targets are 1 G elements a second, and 300 M for stochastic."""
+    some = np.random.default_rng(0).standard_normal(1 << 16).astype(np.float32)
+    out, seed = np.empty_like(some), 7 if mode == "STOCHASTIC" else None
+    benchmark(round_to, some, fmt, mode, out=out, seed=seed)
+    benchmark.extra_info["M elements/s"] = round(some.size / benchmark.stats.stats.min / 1e6)

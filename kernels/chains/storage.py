@@ -141,7 +141,7 @@ def storage_of(given: str, product: Product) -> AnyStorage:
     blocks where that is not the last one ("mxfp8@0"). Raises `UsageError`, also for a type of the vendor's that it does not
     have."""
     name, _, axis = given.partition(AXIS)
-    if "/" in name.partition(":")[0] or name.lower() in _block_names():
+    if not given.endswith(".toml") and ("/" in name or name.lower() in _block_names()):
         if axis and not axis.lstrip("-").isdecimal():
             raise UsageError(
                 f"{given!r}: the axis of the blocks is a number such as {name}{AXIS}0, got {axis!r}"

@@ -28,7 +28,7 @@ def codes_of(grid: NDArray[np.float32], fmt: Format) -> Codes:
     """Codes, uint8 or uint16, of contiguous float32 values that lie on the grid of `fmt`, as `round_to` leaves them."""
     words = grid.view(np.uint32)
     if fmt.bits <= 8 and not (value_table(fmt).view(np.uint32) & 0xFFFF).any():
-        return _short_codes(fmt)[words >> 16]
+        return np.asarray(_short_codes(fmt)[words >> 16])
     magnitudes, codes = _sorted(fmt)
     signs = (words >> 31).astype(np.uint16) << fmt.magnitude_bits if fmt.signed else np.uint16(0)
     found = codes[np.minimum(np.searchsorted(magnitudes, words & 0x7FFFFFFF), len(codes) - 1)]

@@ -138,7 +138,7 @@ def decode(stored: Array, fmt: object = None) -> Float32:
         )
     codes = _contiguous(array, _native(array.dtype)).view(code)
     if source not in (FP16, BF16):
-        return value_table(source)[codes & ((1 << source.bits) - 1)]
+        return np.asarray(value_table(source)[codes & ((1 << source.bits) - 1)])
     result = np.empty(array.shape, np.float32)
     _rounding.decode(codes.reshape(-1), result.reshape(-1), source is BF16)
     return result

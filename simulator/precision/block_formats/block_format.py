@@ -175,7 +175,7 @@ def _blocked(x: Doubles, block: int | None) -> Doubles:
 
 
 def _amax(parts: Doubles) -> Doubles:
-    return np.where(np.isfinite(parts), np.abs(parts), 0.0).max(-1, initial=0.0)
+    return np.asarray(np.where(np.isfinite(parts), np.abs(parts), 0.0).max(-1, initial=0.0))
 
 
 @dataclass(frozen=True)

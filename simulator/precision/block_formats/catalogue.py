@@ -16,8 +16,9 @@ def _load() -> dict[str, BlockFormat]:
     rows = tomli.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
     made = {}
     for name, row in rows.items():
-        parts = {"element": get_format(row.pop("element")), "scale": get_format(row.pop("scale"))}
-        made[name] = BlockFormat(**parts, **(row | {"aliases": tuple(row.get("aliases", ()))}), name=name)
+        element, scale = get_format(row.pop("element")), get_format(row.pop("scale"))
+        aliases = tuple(row.pop("aliases", ()))
+        made[name] = BlockFormat(element, scale, **row, name=name, aliases=aliases)
     return made
 
 

@@ -56,7 +56,7 @@ def test_the_vector_cores_scale_in_fp32_with_all_bits_in_the_order_that_is_told(
     draw = np.random.default_rng(seed)
     m, k, n = 19, 96, 45
     x, weight = codes(draw, m, k), codes(draw, k, n)
-    scale, token = (np.exp2(draw.uniform(-9, 0, s)).astype(np.float32) for s in (n, m))
+    scale, token = (np.exp2(draw.uniform(-9, -6, s)).astype(np.float32) for s in (n, m))
     bias = draw.standard_normal(n).astype(np.float32)
     stored = np.dtype(np.float16) if half else BF16
     if not half:
@@ -113,19 +113,16 @@ def dequantised(weight, scale, offset, stored):
     return (real * by).astype(kind).astype(stored)
 
 
+FORMS = [(4, 32, True, False), (8, 0, False, True), (4, 0, True, True), (8, 32, True, False)]
+WHO = [{"scaling": "fused"}, {"scaling": "apart"}, {"scaling": "fused", "split_k": 2}]
+
+
 @pytest.mark.parametrize("stored", [np.dtype(np.float16), BF16], ids=str)
-@given(
-    seed=seeds,
-    bits=st.sampled_from([4, 8]),
-    group=st.sampled_from([0, 32]),
-    zero=st.booleans(),
-    flip=st.booleans(),
-)
-def test_weights_become_floating_point_before_the_product_whoever_makes_them(
-    stored, seed, bits, group, zero, flip
-):
+@given(seed=seeds, form=st.sampled_from(FORMS), who=st.sampled_from(WHO))
+def test_weights_become_floating_point_before_the_product_whoever_makes_them(stored, seed, form, who):
     """Each sum is one number times one weight, so that the order of additions cannot show."""
     draw = np.random.default_rng(seed)
+    bits, group, zero, flip = form
     m, k, n = 8, 64, 34
     weight = codes(draw, k, n, most=7 if bits == 4 else 127)
     shape = (k // group, n) if group else (n,)
@@ -139,13 +136,11 @@ def test_weights_become_floating_point_before_the_product_whoever_makes_them(
     expected = (x.astype(np.float64) @ real).astype(np.float32).astype(stored)
     lying = np.ascontiguousarray(weight.T) if flip else weight
     given_weight = pack_int4(lying) if bits == 4 else lying
-    for tiling in (
-        {"scaling": "fused"},
-        {"scaling": "apart"},
-        {"scaling": "fused", "split_k": 2, "block_k": 32},
-    ):
-        result = quant_matmul(x, given_weight, scale, offset=offset, transpose_weight=flip, tiling=tiling)
-        assert np.array_equal(result.outputs["out"], expected), tiling
+    tiling = {"split_k": 1, **TILE, **who}
+    result = quant_matmul(
+        x, given_weight, scale, offset=offset, transpose_weight=flip, tiling=tiling, **VALUES
+    )
+    assert np.array_equal(result.outputs["out"], expected)
 
 
 def test_a_bias_of_weights_only_starts_the_sums():

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..errors import UsageError
 from . import _rounding
 from .code_tables import codes_of, value_table
-from .formats import BF16, FP16, FP32, Format, get_format
+from .formats import BF16, BOOL, FP16, FP32, Format, get_format
 from .rounding_rules import MODES, OVERFLOWS, SUBNORMALS, choice, mode_name, rounding_of
 
 __all__ = [
@@ -68,12 +68,12 @@ def round_to(
 def _random_words(
     mode: str, seed: int | None, random: NDArray[np.uint32] | None, shape: tuple[int, ...]
 ) -> NDArray[np.uint32] | None:
-    if (mode == "STOCHASTIC") != ((seed is None) != (random is None)):
-        raise UsageError(
-            f"round_to: mode {mode} with seed {seed} and random {_described(random)}: {_NEEDS[mode == 'STOCHASTIC']}"
-        )
-    if seed is not None and not 0 <= seed < 1 << 64:
-        raise UsageError(f"round_to: seed {seed}: it is from 0 to 2^64 - 1")
+    given = [x for x in (seed, random) if x is not None]
+    if len(given) != (mode == "STOCHASTIC"):
+        need = "STOCHASTIC takes one of the two" if mode == "STOCHASTIC" else "only STOCHASTIC takes them"
+        raise UsageError(f"round_to: mode {mode} with seed {seed} and random {_described(random)}: {need}")
+    if seed is not None and not (isinstance(seed, int | np.integer) and 0 <= seed < 1 << 64):
+        raise UsageError(f"round_to: seed {seed}: it is a whole number from 0 to 2^64 - 1")
     if random is None:
         return None
     if random.dtype != np.uint32 or random.shape != shape:
@@ -81,9 +81,6 @@ def _random_words(
             f"round_to: random is {_described(random)}: it must be uint32 {shape}, a word for each value"
         )
     return np.ascontiguousarray(random).reshape(-1)
-
-
-_NEEDS = {True: "STOCHASTIC takes one of the two", False: "only STOCHASTIC takes them"}
 
 
 def _described(array: Array | None) -> str:
@@ -100,7 +97,7 @@ def to_integer(
     infinity give 0.
     """
     target = get_format(fmt)
-    if target.is_float or target.name == "bool":
+    if not target.is_integer or target is BOOL:
         raise UsageError(
             f"to_integer: {target} is not an integer format; round_to makes floating-point values"
         )
@@ -117,6 +114,12 @@ def to_integer(
         wrap,
         *ends,
     )
+    if wrap and target.bits < target.storage_bits:  # in memory its sign is repeated, or zeros
+        unused = np.uint64(64 - target.bits)
+        words <<= unused
+        words = (words.view(np.int64) if target.signed else words) >> unused.astype(
+            np.int64 if target.signed else np.uint64
+        )
     return words.astype(target.dtype)  # integer to integer: numpy keeps the low bits
 
 
@@ -188,8 +191,9 @@ def _operand(values: ArrayLike) -> Array:
     """Contiguous float32 or float64 with the same values, or, for long integers, the same roundings."""
     array = np.asarray(values)
     dtype = _native(array.dtype)
-    if dtype in (FP16.dtype, BF16.dtype) or dtype.kind == "V":
-        return decode(array)
+    if dtype.kind in "Vf" and dtype not in (np.float32, np.float64, np.longdouble):
+        whole = get_format(dtype).is_integer
+        return array.astype(np.float64) if whole else decode(array)
     if dtype in (np.int64, np.uint64):
         return _contiguous(_long_integers(array), np.float64)
     if dtype.kind in "biu":

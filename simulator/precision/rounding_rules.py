@@ -14,9 +14,8 @@ import numpy as np
 
 from ..errors import UsageError
 from . import _rounding
-from .formats import Format
+from .formats import MODES, Format
 
-MODES = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD", "RNZ")  # those that need no random bits
 _MODE_ALIASES = {"NONE": "RINT", "RNE": "RINT", "RNA": "ROUND"}
 OVERFLOWS = ("inf_nan", "saturate", "clamp")
 SUBNORMALS = ("keep", "flush")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.formats import FORMATS, Format, get_format
-from ascendtile.simulator.precision.rounding import MODES, OVERFLOWS, decode, encode, round_to
+from ascendtile.simulator.precision.rounding import MODES, OVERFLOWS, decode, encode, round_to, to_integer
 
 from .oracle import rounded, same_values
 
@@ -263,6 +263,33 @@ def test_drawn_formats_hold_what_their_text_and_their_storage_say(fmt: Format) -
         assert np.array_equal(fmt.values[::7], expected, equal_nan=True)
 
 
+def test_a_name_is_that_of_one_format() -> None:
+    own = Format(3, 3, 4, name="own33")
+    stored = encode([1.3, -0.2], own)
+    assert get_format(stored.dtype) is own  # what was stored by it is read by it
+    assert decode(stored).tolist() == round_to([1.3, -0.2], own).tolist()
+    for other in (Format(3, 2, name="own33"), Format(5, 9, name="fp16")):
+        with pytest.raises(UsageError, match=r"the name '(own33|fp16)' is that of another format, e[35]m"):
+            encode([1.0], other)
+
+
+def test_upper_case_is_the_same_name() -> None:
+    assert get_format("E4M3") is get_format("e4m3")
+    assert get_format("E4M3:bias=9") == get_format("e4m3:bias=9")
+    assert get_format("E3M3") == get_format("e3m3")
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4", "e0m5", "e0m2:signed=no"])
+def test_integers_of_less_than_a_byte_saturate_and_wrap(name: str) -> None:
+    fmt = get_format(name)
+    x = np.arange(-100, 100) + 0.0
+    assert np.array_equal(to_integer(x, fmt).astype(np.int64), np.clip(x, fmt.min, fmt.max))
+    size = 1 << fmt.bits
+    wrapped = (x - int(fmt.min)) % size + int(fmt.min)
+    assert np.array_equal(to_integer(x, fmt, overflow="wrap").astype(np.int64), wrapped)
+    assert round_to(np.array([1, 2]).astype(fmt.dtype), "fp32").tolist() == [1, 2]
+
+
 @given(
     x=st.floats(width=32, allow_nan=False), y=st.floats(width=32, allow_nan=False), fmt=formats(),
     mode=st.sampled_from(MODES),
@@ -317,9 +344,12 @@ def test_formats_without_minus_zero_have_plus_zero() -> None:
         (lambda: get_format("e1m0:nan=one"), r"all 2 codes are zero, infinity or NaN"),
         (lambda: Format(3, 2, signed=False, nan="zero"), r"nan=zero takes the code of minus zero"),
         (lambda: encode([1], "int4"), r"encode: int4 is not a floating-point storage format"),
+        (lambda: Format(4, 3, rounding="UP"), r"rounding 'UP': known are RINT, FLOOR"),
+        (lambda: to_integer([1.0], "q1.6"), r"to_integer: q1.6 is not an integer format"),
+        (lambda: Format(0, 64), r"0 exponent and 64 mantissa bits"),
         (lambda: FORMATS["fp32"].values, r"a table of all values is made up to 16 bits; it has 32"),
     ],
-    ids=range(19),
+    ids=range(22),
 )
 def test_formats_that_cannot_be_are_refused(call: Callable[[], object], text: str) -> None:
     with pytest.raises(UsageError, match=text):

@@ -177,8 +177,16 @@ def test_storage_takes_the_same_bits() -> None:
     [
         (lambda: round_to([1.0], "e4m3", "STOCHASTIC"), r"STOCHASTIC takes one of the two"),
         (lambda: round_to([1.0], "e4m3", seed=1), r"only STOCHASTIC takes them"),
-        (lambda: round_to([1.0], "e4m3", "STOCHASTIC", seed=-1), r"seed -1: it is from 0 to 2\^64 - 1"),
-        (lambda: round_to([1.0], "e4m3", "STOCHASTIC", seed=2**64), r"seed 18446744073709551616: it is from"),
+        (
+            lambda: round_to([1.0], "e4m3", seed=1, random=np.zeros(1, np.uint32)),
+            r"only STOCHASTIC takes them",
+        ),
+        (lambda: round_to([1.0], "e4m3", "STOCHASTIC", seed=1.5), r"seed 1.5: it is a whole number"),
+        (lambda: round_to([1.0], "e4m3", "STOCHASTIC", seed=-1), r"seed -1: it is a whole number from 0"),
+        (
+            lambda: round_to([1.0], "e4m3", "STOCHASTIC", seed=2**64),
+            r"seed 18446744073709551616: it is a whole number",
+        ),
         (
             lambda: round_to([1.0], "e4m3", "STOCHASTIC", random=np.zeros(2, np.uint32)),
             r"random is uint32 \(2,\): it must be uint32 \(1,\)",
@@ -189,7 +197,7 @@ def test_storage_takes_the_same_bits() -> None:
         ),
         (lambda: sim.get_block_format("mxfp4").quantise([1.0], mode="STOCHASTIC"), r"STOCHASTIC takes one"),
     ],
-    ids=range(7),
+    ids=range(9),
 )
 def test_error_texts(call: Callable[[], object], text: str) -> None:
     with pytest.raises(UsageError, match=text):

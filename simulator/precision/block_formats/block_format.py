@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import UsageError
-from ..formats import Format
+from ..formats import MODES, Format
 from ..rounding import decode, encode, round_to, to_integer
 
 RULES = ("power", "amax")
@@ -135,6 +135,10 @@ class BlockFormat:
         scales = scales[..., None]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             scaled = np.where(scales == 0, 0.0, parts / scales)
+        if self.element.is_integer and seed is not None:
+            raise UsageError(
+                f"{self}: a seed is for floating-point elements; {self.element} is rounded by {MODES}"
+            )
         if self.element.is_integer:
             most = float(self.element.max)
             return to_integer(np.clip(np.nan_to_num(scaled), -most, most), self.element, mode or "RINT")

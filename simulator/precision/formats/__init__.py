@@ -28,9 +28,9 @@ from .catalogue import (
     get_format,
     read_format,
 )
-from .format import Format
+from .format import MODES, Format
 
 __all__ = [
-    "BF16", "BOOL", "FORMATS", "FP16", "FP32", "FP64", "HF32", "INT8", "INT16", "INT32", "INT64", "TF32", "UINT8",
+    "BF16", "BOOL", "FORMATS", "FP16", "FP32", "FP64", "HF32", "INT8", "INT16", "INT32", "INT64", "MODES", "TF32", "UINT8",
     "UINT16", "UINT32", "UINT64", "Format", "get_format", "read_format",
 ]  # fmt: skip

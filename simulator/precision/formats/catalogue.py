@@ -22,7 +22,6 @@ _FLAGS = ("signed", "infinities", "subnormals", "zero", "saturates")
 _WHOLE = ("exponent", "mantissa", "bias")
 _KEYS = (*_WHOLE, *_FLAGS, "nan", "rounding")  # what one line may say
 _FILE_KEYS = ("name", *_KEYS, "taper", "source")
-_MODES = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD", "RNZ")  # those that need no random bits
 _PLAIN = re.compile(r"e(\d{1,2})m(\d{1,2})")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
@@ -50,7 +49,7 @@ BOOL = FORMATS["bool"]
 
 _BY_NAME = {alias: f for f in FORMATS.values() for alias in (f.name, *f.aliases)}
 _BY_DATA = {(f.exponent, f.mantissa, tuple(f.changes.items())): f for f in FORMATS.values() if not f.taper}
-_OF_FILES: dict[str, Format] = {}  # read from files in this process
+_OWN: dict[str, Format] = {}  # of files and of Python, in this process
 
 
 def get_format(which: object) -> Format:
@@ -61,21 +60,24 @@ def get_format(which: object) -> Format:
     of numpy, ml_dtypes or torch, also one whose only field is named as a format.
     """
     if isinstance(which, Format):
-        return which
+        return _known(which)
     if isinstance(which, os.PathLike):
         return read_format(which)
     name = which if isinstance(which, str) else _dtype_name(which)
-    found = _named(name)
-    if found is None:
-        raise UsageError(f"unknown number format {name!r}: known are {', '.join(FORMATS)}")
-    return found
-
-
-def _named(name: str) -> Format | None:
-    found = _BY_NAME.get(name.removeprefix("torch.").lower()) or _OF_FILES.get(name)
+    found = _BY_NAME.get(name.removeprefix("torch.").lower()) or _OWN.get(name)
     if found is None and name.endswith(".toml"):
         return read_format(name)
     return found or _of_text(name)
+
+
+def _known(fmt: Format) -> Format:
+    """The same: a name is that of one format, so that what is stored under it can be read."""
+    taken = _BY_NAME.get(fmt.name) or _OWN.setdefault(fmt.name, fmt)
+    if taken is not fmt and taken != fmt:
+        raise UsageError(
+            f"the name {fmt.name!r} is that of another format, {taken.text}; give it one of its own"
+        )
+    return fmt
 
 
 def _dtype_name(which: object) -> str:
@@ -90,13 +92,13 @@ def _dtype_name(which: object) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _of_text(text: str) -> Format | None:
-    """The format of `eXmY`, or of a name or eXmY with changes behind a colon; None for other text."""
+def _of_text(text: str) -> Format:
+    """The format of `eXmY`, or of a name or eXmY with changes behind a colon."""
     base, colon, changes = text.partition(":")
-    plain = _PLAIN.fullmatch(base)
-    known = _BY_NAME.get(base) or _OF_FILES.get(base)
+    plain = _PLAIN.fullmatch(base.lower())
+    known = _BY_NAME.get(base.lower()) or _OWN.get(base)
     if known is None and plain is None:
-        return None
+        raise UsageError(f"unknown number format {text!r}: known are {', '.join(FORMATS)}")
     fields: dict[str, Any] = (
         {"exponent": known.exponent, "mantissa": known.mantissa, **known.changes} if known else {}
     )
@@ -139,8 +141,6 @@ def _checked(where: str, fields: dict[str, Any], keys: tuple[str, ...]) -> dict[
             )
         if key in ("name", "nan", "rounding", "source") and not isinstance(value, str):
             raise UsageError(f"{where}: {key} is {value!r}; it takes text")
-    if fields.get("rounding", "RINT") not in _MODES:
-        raise UsageError(f"{where}: rounding {fields['rounding']!r}: known are {', '.join(_MODES)}")
     return fields
 
 
@@ -198,7 +198,7 @@ def _register(file: Path, made: Format) -> Format:
         raise UsageError(
             f"{file}: name {made.name!r}: a letter, then letters, digits, '_', '.' and '-', at most 64"
         )
-    taken = _BY_NAME.get(made.name.lower()) or _OF_FILES.get(made.name)
+    taken = _BY_NAME.get(made.name.lower()) or _OWN.get(made.name)
     if (taken is not None and taken != made) or _PLAIN.fullmatch(made.name):
         raise UsageError(f"{file}: the name {made.name!r} is that of another format; give it one of its own")
-    return _OF_FILES.setdefault(made.name, made)
+    return _OWN.setdefault(made.name, made)

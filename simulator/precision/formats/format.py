@@ -15,6 +15,15 @@ from ...errors import UsageError
 from .taper import Row, check_rows, tapered_magnitudes
 
 NAN_KINDS = ("ieee", "one", "zero", "none")
+MODES = (
+    "RINT",
+    "FLOOR",
+    "CEIL",
+    "ROUND",
+    "TRUNC",
+    "ODD",
+    "RNZ",
+)  # of rounding, those that need no random bits
 MOST_EXPONENT, MOST_MANTISSA, LEAST_POWER = 8, 23, -149  # of float32, which values are held in
 MOST_INTEGER = 64
 # eXmY that the catalogue gives other rules than IEEE 754's, and in which fields: a text says them in any case.
@@ -42,7 +51,7 @@ class Format:
     stored: whether memory holds it; of HF32 and TF32 it holds FP32.
     signed: False for formats without a sign; signed integers are in two's complement, `mantissa` bits without the sign.
     dtype: numpy's dtype of the codes in memory; by default one field named as the format over unsigned codes of 1 or 2
-    bytes, and float32 values of formats above 16 bits.
+    bytes, float32 values of formats above 16 bits, and numpy's integers of integers.
     """
 
     exponent: int
@@ -72,7 +81,7 @@ class Format:
         if not self.name:
             object.__setattr__(self, "name", self.text)
         if self.dtype is None:
-            object.__setattr__(self, "dtype", _storage(self.name, self.bits))
+            object.__setattr__(self, "dtype", _storage(self))
         _check(self)
 
     # ---- codes
@@ -228,11 +237,14 @@ def _said(value: object) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
-def _storage(name: str, bits: int) -> np.dtype[Any]:
+def _storage(fmt: Format) -> np.dtype[Any]:
     """One field that says whose codes they are: it stays with copies, slices and npz files, and needs no class."""
-    if bits > MOST_TABLE_BITS:
+    if fmt.is_integer:
+        size = next(n for n in (8, 16, 32, 64) if fmt.bits <= n)
+        return np.dtype(f"{'int' if fmt.signed else 'uint'}{size}")
+    if fmt.bits > MOST_TABLE_BITS:
         return np.dtype(np.float32)
-    return np.dtype([(name, "u1" if bits <= 8 else "u2")])
+    return np.dtype([(fmt.name, "u1" if fmt.bits <= 8 else "u2")])
 
 
 # ---- tables
@@ -295,7 +307,7 @@ def _check_bits(fmt: Format) -> None:
     said = f"format {name}: {fmt.exponent} exponent and {fmt.mantissa} mantissa bits"
     if fmt.exponent < 0 or fmt.mantissa < 0 or fmt.exponent + fmt.mantissa == 0:
         raise UsageError(f"{said}: there must be at least one bit of either, and no less than 0")
-    wide = fmt.mantissa > (MOST_MANTISSA if fmt.exponent else MOST_INTEGER)
+    wide = fmt.mantissa > MOST_MANTISSA if fmt.exponent else fmt.mantissa + fmt.signed > MOST_INTEGER
     if (fmt.exponent > MOST_EXPONENT or wide) and fmt.dtype != np.float64:
         raise UsageError(
             f"{said}; values are held in float32, which has {MOST_EXPONENT} and {MOST_MANTISSA} "
@@ -307,6 +319,8 @@ def _check(fmt: Format) -> None:
     name = f"format {fmt.name}"
     if fmt.nan not in NAN_KINDS:
         raise UsageError(f"{name}: nan is {fmt.nan!r}: known are {', '.join(NAN_KINDS)}")
+    if fmt.rounding not in MODES:
+        raise UsageError(f"{name}: rounding {fmt.rounding!r}: known are {', '.join(MODES)}")
     if fmt.nan == "zero" and not (fmt.signed and fmt.zero):
         raise UsageError(f"{name}: nan=zero takes the code of minus zero, which needs a sign and a zero")
     if fmt.nan == "ieee" and fmt.mantissa == 0:

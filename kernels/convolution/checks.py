@@ -7,11 +7,20 @@ here for every rank at once (161002): the vendor's own check is for 3D only, in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from ...simulator.errors import RefusedError
-from ...simulator.precision.cube_math import Resolution, cube_inputs_of, resolve_convolution
+from ...simulator.precision.cube_math import (
+    CubeInputs,
+    Resolution,
+    cube_inputs_of,
+    refused,
+    resolve_convolution,
+    resolve_split,
+)
+from ...simulator.precision.splits import SPLITS
 from ...simulator.products import Product
 from ..operator.messages import listed
 from .call import INPUTS, RESULTS, ConvolutionCall, Ints, TensorView
@@ -20,6 +29,7 @@ NULLPTR, INVALID, INNER = 161001, 161002, 561103
 MEANING = {NULLPTR: "null pointer", INVALID: "parameter invalid", INNER: "an inner step fails"}
 FORMATS = {3: ("NCL", "ND"), 4: ("NCHW",), 5: ("NCDHW",)}
 NAMES = {3: "3 (N, C, L)", 4: "4 (N, C, H, W)", 5: "5 (N, C, D, H, W)"}
+CONVOLUTION_SPLITS = tuple(n for n, split in SPLITS.items() if not split.step)
 MAX_DIM = 2**31 - 2
 SPATIAL = {1: "L", 2: "HW", 3: "DHW"}
 # Result -> the inputs whose higher type it has.
@@ -157,12 +167,26 @@ def _at_least(name: str, given: Ints, low: int) -> None:
         refuse(INVALID, f"{name} is {given}, every value of it must be at least {low}, {bad[0]} is not")
 
 
+def resolve_mode(product: CubeInputs, kinds: Sequence[str], mode: str | int, rank: int = 2) -> Resolution:
+    """What a cubeMathType means for operands of these types, or a split of them."""
+    split = SPLITS.get(str(mode))
+    if split is None:
+        return resolve_convolution(product, kinds, mode, rank)
+    if split.step:
+        return refused(
+            f"convolutions have no INT32 sums: of splits they take {listed(CONVOLUTION_SPLITS, 'or')}"
+        )
+    found = resolve_split(product, kinds, split.name)
+    return replace(found, outputs=tuple((n, "fp32") for n in RESULTS[:2])) if found.ok else found
+
+
 def _mode(call: ConvolutionCall, product: Product, mode: str | int) -> Resolution:
     kinds = [getattr(call, n).dtype for n in INPUTS]
-    found = resolve_convolution(product, kinds, mode)
+    found = resolve_mode(product, kinds, mode)
     if not found.ok:
         types = ", ".join(f"{n} {k}" for n, k in zip(INPUTS, kinds, strict=True))
-        legal = [m for m in range(4) if resolve_convolution(product, kinds, m).ok]
+        known = (*range(4), *(SPLITS if isinstance(mode, str) else ()))  # the C face knows numbers only
+        legal = [m for m in known if resolve_mode(product, kinds, m).ok]
         way = f"take cubeMathType {listed(legal, 'or')}" if legal else "take inputs of float16"
         refuse(INVALID, f"cubeMathType {mode} with {types} on {product.name}: {found.reason}; {way}")
     return found

@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 
 from ... import simulator as sim
-from ...simulator.device import CUBE_MATH_TYPES, current_device
+from ...simulator.device import MATH_MODES, current_device
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.cube_math import cube_inputs_of
+from ...simulator.precision.splits import SPLITS
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.messages import check_dtype, check_same_dtype, listed, refuse
 from ..operator.operator import Case, Operator, by_name
 from ..operator.parallel import float64
-from ..operator.plan import PlanContext
-from ..operator.tensors import Arrays, Columns, Options, Sizes, Tensor, Tensors, dims, dtype_name
+from ..operator.plan import Plan, PlanContext
+from ..operator.tensors import Arrays, Columns, Knobs, Options, Sizes, Tensor, Tensors, dims, dtype_name
 from ..running.face import python_face
 from .bound import Subject, bounds_of
 from .call import ConvolutionCall, Ints, forward_arguments, forward_options
@@ -39,12 +40,14 @@ from .forward_launches import (
     call_of,
     made,
     out_channels,
-    plan,
     resolution,
 )
+from .forward_launches import plan as plan_of_modes
 from .geometry import geometry
 from .op import OPERATOR as BACKWARD
 from .reference import correlated, gradients
+from .slices import space as of_slices
+from .slices.forward import sliced_forward
 from .space import axes_of, rules_of
 
 
@@ -61,6 +64,9 @@ def subject(tensors: Tensors, options: Options, product: Product) -> Subject:
 
 def explored(tensors: Tensors, product: Product, options: Options) -> dict[str, tuple[Any, ...]]:
     """Axes: how taps are met, tiles, one launch or two, and where a bias is added."""
+    mode = current_device().cube_math_type
+    if mode in SPLITS:
+        return of_slices.explored(of_slices.forward_subjects, tensors, product, options, mode)
     what = subject(tensors, options, product)
     axes = {**axes_of(what), "launches": ("whole", "apart")}
     asked = {"bias": "table", "taps": "auto", "strategy": "auto"}
@@ -71,13 +77,26 @@ def explored(tensors: Tensors, product: Product, options: Options) -> dict[str, 
 
 def fits(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
     """Rule -> which points keep it: sums in L0C, and one copy of what is loaded in L1."""
-    found = rules_of(lambda: subject(tensors, options, product), product, mode, points)
+    if mode in SPLITS:
+        found = of_slices.fits(of_slices.forward_subjects, tensors, product, mode, points, options)
+    else:
+        found = rules_of(lambda: subject(tensors, options, product), product, mode, points)
     return {rule.replace("grad_input", "y"): kept for rule, kept in found.items()}
 
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
+    if mode in SPLITS:
+        return of_slices.bound_us(of_slices.forward_subjects, tensors, product, mode, points, options)
     return bounds_of(lambda: subject(tensors, options, product), product, mode, points)
+
+
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
+    """The launches in a mode of the vendor's, or of operands in slices."""
+    split = SPLITS.get(current_device().cube_math_type)
+    if split is None:
+        return plan_of_modes(tensors, options, knobs, context)
+    return sliced_forward(tensors, options, knobs, context, split)
 
 
 OPTIONS = forward_options("a transposed convolution", 1)
@@ -124,7 +143,7 @@ def _check_mode(tensors: Tensors, product: Product) -> None:
     found = resolution(tensors, product, mode)
     if not found.ok:
         kind = dtype_name(tensors["input"])
-        legal = [m for m in CUBE_MATH_TYPES if resolution(tensors, product, m).ok]
+        legal = [m for m in MATH_MODES if resolution(tensors, product, m).ok]
         way = f"take cubeMathType {listed(legal, 'or')}" if legal else "take inputs of float16"
         raise refuse(f"{NAME}: cubeMathType {mode} with {kind} on {product.name}: {found.reason}; {way}")
 
@@ -224,6 +243,7 @@ OPERATOR = Operator(
     uses_cube=True,
     resolve=resolution,
     order_knobs=("accumulate",),
+    sliced={"input": (0, None), "weight": (1, None)},
     scaled="input",
 )
 

@@ -121,7 +121,7 @@ def made(
         maker.outputs["y"] = y
         return maker, maker.steps
     out = maker.outputs["y"] = context.output("y", y.shape, dtype_of(tensors["input"]))
-    return maker, (*maker.steps, _bias_step(y, tensors["bias"], out, context.product))
+    return maker, (*maker.steps, bias_step(y, tensors["bias"], out, context.product))
 
 
 def by_table(
@@ -144,7 +144,8 @@ def by_table(
     return fits
 
 
-def _bias_step(y: Tensor, bias: Tensor, out: Tensor, product: Product) -> Step:
+def bias_step(y: Tensor, bias: Tensor, out: Tensor, product: Product) -> Step:
+    """Launch that adds the bias to FP32 sums."""
     batch, channels, positions = y.shape[0], y.shape[1], prod(y.shape[2:])
     bp = min(positions, BIAS_TILE)
     bc = min(channels, max(1, BIAS_TILE // bp))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ... import simulator as sim
 from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
+from ...simulator.precision.splits import SPLITS
 from ...simulator.products import Product
 from ..operator.beyond import Beyond
 from ..operator.declared import read_cases
@@ -27,15 +29,20 @@ from ..operator.draw import Draw
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, dtype_argument, flags, integers
-from ..operator.tensors import Arrays, Options, Sizes, Tensors, dims, dtype_of
+from ..operator.plan import Plan, PlanContext
+from ..operator.tensors import Arrays, Columns, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
-from .bound import bound_us
+from .bound import bound_us as bound_of_modes
 from .call import INPUTS, call_of, forward_arguments, forward_options
 from .checks import check_call, is_empty
 from .geometry import Geometry, geometry
-from .plan import plan, resolution
+from .plan import plan as plan_of_modes
+from .plan import resolution
 from .reference import correlated, gradients, weigh
-from .space import explored, fits
+from .slices import space as of_slices
+from .slices.gradients import sliced_plan
+from .space import explored as explored_of_modes
+from .space import fits as fits_of_modes
 from .tiling import PARAMETERS
 
 NAME = "convolution_backward"
@@ -94,6 +101,36 @@ def formula(inputs: Arrays, options: Options) -> Arrays:
     if call.wants[2]:
         found["grad_bias"] = _bias(inputs["grad_output"])
     return found
+
+
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
+    """The launches in a mode of the vendor's, or of operands in slices."""
+    split = SPLITS.get(current_device().cube_math_type)
+    if split is None or is_empty(call_of(tensors, options)):
+        return plan_of_modes(tensors, options, knobs, context)
+    return sliced_plan(tensors, options, knobs, context, split)
+
+
+def explored(tensors: Tensors, product: Product, options: Options) -> dict[str, tuple[Any, ...]]:
+    """Axes of the space of tilings in the mode of the device."""
+    mode = current_device().cube_math_type
+    if mode in SPLITS:
+        return of_slices.explored(of_slices.gradient_subjects, tensors, product, options, mode)
+    return explored_of_modes(tensors, product, options)
+
+
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
+    """Rule -> which points keep it."""
+    if mode in SPLITS:
+        return of_slices.fits(of_slices.gradient_subjects, tensors, product, mode, points, options)
+    return fits_of_modes(tensors, product, mode, points, options)
+
+
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
+    """Least time in us of each point."""
+    if mode in SPLITS:
+        return of_slices.bound_us(of_slices.gradient_subjects, tensors, product, mode, points, options)
+    return bound_of_modes(tensors, product, mode, points, options)
 
 
 def bias_gradient(inputs: Arrays, options: Options) -> Arrays:
@@ -174,6 +211,7 @@ OPERATOR = Operator(
     resolve=resolution,
     beside_cube=bias_gradient,
     order_knobs=("weight_parts", "accumulate"),
+    sliced={"grad_output": (0, None), "input": (1, None), "weight": (1, None)},
     scaled="grad_output",
     whole="grad_weight and grad_bias sum over all samples and positions",
     beyond=Beyond(a3=True),

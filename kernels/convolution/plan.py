@@ -10,7 +10,7 @@ import numpy as np
 
 from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
-from ...simulator.precision.cube_math import Resolution, resolve_convolution
+from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from ..operator.notes import cube_notes
 from ..operator.plan import Plan, PlanContext, Step
@@ -18,7 +18,7 @@ from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of, elemen
 from ..shared.casts import cast_step
 from ..shared.sums import sum_partials_step
 from .call import INPUTS, RESULTS, ConvolutionCall, call_of
-from .checks import is_empty
+from .checks import is_empty, resolve_mode
 from .geometry import Geometry, Merging, as_patches, geometry, merge_groups
 from .preparation import Preparation, bias_cut
 from .tiles.costs import Image, Weights
@@ -36,7 +36,7 @@ def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
     """What a mode means for these inputs."""
     kinds = [dtype_of(tensors[n]).name for n in INPUTS]
     rank = min(3, max(1, len(tensors["input"].shape) - 2))
-    return resolve_convolution(product, kinds, mode, rank)
+    return resolve_mode(product, kinds, mode, rank)
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
@@ -109,7 +109,7 @@ class Maker:
         matrices = self.merging.extent > 1 or (knobs["filter_layout"] == "ND" and not self.vendor)
         self.tiling["image_layout"] = "NHWC" if rows else "NC1HWC0"
         self.tiling["filter_layout"] = "ND" if matrices else "FRACTAL_Z"
-        self.written: ty.DType | None = None  # type in which grad_input leaves L0C, if not that of the mode
+        self.written: ty.DType | None = None  # type in which results leave the Cube, if not that of the mode
         self.first = Preparation(self.product)
         self.before: list[Step] = []
         self.products: list[Step] = []
@@ -333,7 +333,7 @@ class Maker:
 
     def through_fp16(self) -> bool:
         """Grouped 1D and 2D gradients of 16-bit products pass FP16 on their way out, whatever their type is."""
-        return self.g.groups > 1 and self.g.rank < 3 and self.compute.itemsize == 2
+        return self.g.groups > 1 and self.g.rank < 3 and self.compute.itemsize == 2 and self.written is None
 
     def _weight_step(self, narrow: Tensor, wide: Tensor, out: Tensor, parts: int, stride: int) -> Step:
         g, m, t = self.g, self.merging, self.tiling

@@ -151,7 +151,8 @@ def seen_by_cube(
     Of a split they are the sums of slices, in float64. sliced: that of the operator.
     """
     if resolved.split is not None:
-        return {n: slice_sums(x, resolved.split, *sliced[n]) for n, x in decoded(stored).items()}
+        split = resolved.split
+        return {n: slice_sums(x, split, *sliced[n]) if n in sliced else x for n, x in decoded(stored).items()}
     seen = cube_rounding(resolved, rules)
     return {n: seen(x) for n, x in decoded(stored).items()}
 

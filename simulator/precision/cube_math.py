@@ -169,25 +169,25 @@ def resolve_convolution(
     if bf16_mode2 not in ("convert", "reject"):
         raise UsageError(f"bf16_mode2 {bf16_mode2!r}: known are convert, reject")
     if mode in SPLITS:
-        return _refused(NOT_VENDORS)
+        return refused(NOT_VENDORS)
     inputs, kinds, value = cube_inputs_of(product), format_names(dtypes), mode_value(mode)
     common = promoted(kinds)
     if not supported:
-        return _refused("the product does not support convolution backward")
+        return refused("the product does not support convolution backward")
     if rank not in (1, 2, 3) or (rank == 3 and "fp32" not in inputs):
-        return _refused(f"convolution backward of {rank} spatial axes is not supported on this product")
+        return refused(f"convolution backward of {rank} spatial axes is not supported on this product")
     grouped_fp32 = (
         groups > 1 and rank == 3 and grad_weight is not None and format_names([grad_weight]) == ("fp32",)
     )
     if grouped_fp32 and (value == MODES["USE_FP16"] or common != "fp32"):
-        return _refused("3D gradWeight in FP32 with groups > 1 takes FP32 inputs only, and no USE_FP16")
+        return refused("3D gradWeight in FP32 with groups > 1 takes FP32 inputs only, and no USE_FP16")
     cell = _cell(CONVOLUTION, inputs, kinds, common, value)
     if isinstance(cell, Resolution):
         return cell
     warning = None
     if common == "bf16" and value == MODES["USE_FP16"]:
         if bf16_mode2 == "reject":
-            return _refused("BF16 inputs with USE_FP16 are not supported (current document)")
+            return refused("BF16 inputs with USE_FP16 are not supported (current document)")
         warning = "BF16 inputs converted to FP16: the range shrinks to 65504"
     return _resolved(cell, inputs, "convolution", warning)
 
@@ -202,10 +202,10 @@ def resolve_matmul(
 ) -> Resolution:
     """Matmul of two operands. k: length of the sum, which decides whether mode 4 groups; None means long enough."""
     if mode in SPLITS:
-        return _refused(NOT_VENDORS)
+        return refused(NOT_VENDORS)
     inputs, kinds, value = cube_inputs_of(product), format_names(dtypes), mode_value(mode)
     if not supported:
-        return _refused("the product does not support matmul")
+        return refused("the product does not support matmul")
     cell = _cell(MATMUL, inputs, kinds, promoted(kinds), value)
     if isinstance(cell, Resolution):
         return cell
@@ -221,14 +221,14 @@ def resolve_split(product: CubeInputs, dtypes: Sequence[str], mode: str, k: int 
     """
     inputs, kinds, split = cube_inputs_of(product), format_names(dtypes), SPLITS[mode]
     if set(kinds) - {"fp16", "bf16", "fp32"} or promoted(kinds) != "fp32":
-        return _refused(f"a split is of FP32 operands, and these are {', '.join(kinds)}")
+        return refused(f"a split is of FP32 operands, and these are {', '.join(kinds)}")
     if split.slices not in inputs:
-        return _refused(
+        return refused(
             f"slices are {split.slices}, and the Cube of this product takes {', '.join(sorted(inputs))} only"
         )
     terms = max(map(len, split.groups)) * (k or 0)
     if split.slices == "int8" and terms > MOST_INT8_TERMS:
-        return _refused(f"sums of {terms} products of INT8 slices, and INT32 holds {MOST_INT8_TERMS} of them")
+        return refused(f"sums of {terms} products of INT8 slices, and INT32 holds {MOST_INT8_TERMS} of them")
     return Resolution(
         split.slices, outputs=(("out", "fp32"),), reason=f"computes in {mode}", grade="A", split=split
     )
@@ -265,16 +265,16 @@ def _cell(
     """The entry of a truth table, or the refusal that stands there."""
     unknown = sorted(set(kinds) - {"fp16", "bf16", "fp32"})
     if unknown:
-        return _refused(f"unsupported type {', '.join(unknown)}: the Cube computes fp16, bf16 and fp32 here")
+        return refused(f"unsupported type {', '.join(unknown)}: the Cube computes fp16, bf16 and fp32 here")
     if "bf16" in kinds and "bf16" not in inputs:
-        return _refused(
+        return refused(
             "bf16 is an unsupported type on this product: its Cube takes " + ", ".join(sorted(inputs))
         )
     row = table["fp32" in inputs][common]
     if not 0 <= mode < len(row):
-        return _refused(f"cubeMathType {mode} is outside 0 to {len(row) - 1}")
+        return refused(f"cubeMathType {mode} is outside 0 to {len(row) - 1}")
     if row[mode] == ERROR:
-        return _refused(
+        return refused(
             f"cubeMathType {mode} needs FP32 operands, which the Cube of this product does not take"
         )
     return row[mode]
@@ -308,7 +308,8 @@ def _resolved(
     )
 
 
-def _refused(reason: str) -> Resolution:
+def refused(reason: str) -> Resolution:
+    """A call that is refused as a wrong parameter."""
     return Resolution(compute="", status=PARAM_INVALID, reason=reason)
 
 

@@ -516,3 +516,16 @@ def test_matmul_of_slices_in_usual_spaces(product, mode):
     points, problem = points_of("matmul", {"m": 1000, "n": 777, "k": 1024}, product, "float32", mode)
     legal, _ = points.space.legal()
     check(points, problem, np.random.default_rng(0).choice(legal, 60))
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    ("product", "mode"), [("ascend910b3", "FP16X3"), ("ascend910b3", "BF16X3"), ("ascend910a", "FP16X2")]
+)
+@pytest.mark.parametrize("op", ["convolution_backward", "convolution"])
+def test_convolutions_of_slices(op, product, mode):
+    sizes = {"input": (2, 24, 9, 10), "weight": (32, 24, 3, 3)}
+    sizes |= {"grad_output": (2, 32, 9, 10)} if op == "convolution_backward" else {"bias": (32,)}
+    points, problem = points_of(op, sizes, product, "float32", mode, options={"padding": (1, 1)})
+    legal, _ = points.space.legal()
+    assert max(check(points, problem, np.random.default_rng(0).choice(legal, 3))) < 2.0

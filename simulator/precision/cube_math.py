@@ -241,9 +241,9 @@ def resolve_format(dtypes: Sequence[str], mode: str | int) -> Resolution:
     """
     kinds = format_names(dtypes)
     if len(set(kinds)) > 1:
-        return _refused(f"operands are {' and '.join(kinds)}: those in a number format are all in that one")
+        return refused(f"operands are {' and '.join(kinds)}: those in a number format are all in that one")
     if mode not in ("KEEP_DTYPE", MODES["KEEP_DTYPE"]):
-        return _refused(f"{mode} is for FP32, FP16 and BF16: {kinds[0]} operands are multiplied as they are")
+        return refused(f"{mode} is for FP32, FP16 and BF16: {kinds[0]} operands are multiplied as they are")
     return Resolution(kinds[0], outputs=(("out", "fp32"),), reason=f"computes in {kinds[0]}", grade="A")
 
 

@@ -187,11 +187,6 @@ def of_format(which: object) -> DType:
         kind = "float" if not fmt.is_integer else "int" if fmt.signed else "uint"
         width = next(n for n in (4, 8, 16, 32) if fmt.bits <= n)
         found = _OF_FORMAT[fmt.name] = DType(fmt.name, kind, width, fmt)
-    if found.format != fmt:
-        raise UsageError(
-            f"there are two formats of the name {fmt.name!r}: {found.format!r} is an element type already, and "
-            f"{fmt!r} cannot be one beside it; give one of them another name"
-        )
     return found
 
 

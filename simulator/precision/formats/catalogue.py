@@ -75,7 +75,7 @@ def _known(fmt: Format) -> Format:
     taken = _BY_NAME.get(fmt.name) or _OWN.setdefault(fmt.name, fmt)
     if taken is not fmt and taken != fmt:
         raise UsageError(
-            f"the name {fmt.name!r} is that of another format, {taken.text}; give it one of its own"
+            f"two formats of the name {fmt.name!r}, {taken.text} and {fmt.text}: give one of them another name"
         )
     return fmt
 

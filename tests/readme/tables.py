@@ -10,6 +10,7 @@ from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.validation import Summary, validate
 from ascendtile.reports.facts import facts, texts
 from ascendtile.simulator import load_product
+from ascendtile.simulator.device import device
 
 from .fitted_tables import calibration, crossing
 
@@ -79,6 +80,26 @@ def _us(op: str, case: str, dtype: str, tiling: dict[str, Any]) -> str:
     return f"{run_op(op, case, dtype, product=PRODUCT, values=False, tiling=tiling).time_us:.1f}"
 
 
+QUANTISED = (
+    ("matmul", {}),
+    ("quant_matmul", {"tokens": 1, "transposed": 1}),
+    ("quant_matmul", {"x_bits": 16}),
+    ("quant_matmul", {"x_bits": 16, "w_bits": 4, "group": 128}),
+)
+
+
+def quantised(rows: Rows) -> Rows:
+    """Lengths of a product; us in float16 and quantised, with nothing of it in L2."""
+    return [[row[0], *_quantised(*map(int, row[0].split(",")))] for row in rows]
+
+
+def _quantised(m: int, n: int, k: int) -> list[str]:
+    sizes = {"m": m, "n": n, "k": k}
+    with device(PRODUCT, l2="cold"):
+        found = [run_op(op, {**sizes, **more}, "float16", values=False) for op, more in QUANTISED]
+    return [f"{x.time_us:.1f}" for x in found]
+
+
 def products(rows: Rows) -> Rows:
     """name, series (not a figure), Vector cores, clock, UB."""
     return [_product(name, series) for name, series, *_ in rows]
@@ -123,6 +144,7 @@ def _errors(summary: Summary) -> tuple[str, ...]:
 CHECKS: dict[str, Callable[[Rows], Rows]] = {
     "operators": operators,
     "products": products,
+    "quantised": quantised,
     "validation": validation,
     "calibration": calibration,
     "crossing": lambda rows: crossing(rows, {"all kernels": "all"} | GROUPS),

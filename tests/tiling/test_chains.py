@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
-from ascendtile.kernels.chains import get_chain, run_chain
+from ascendtile.kernels.chains import assigned, get_chain
 from ascendtile.kernels.chains.bench import ChainBench
+from ascendtile.kernels.chains.running import run_on
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.need import Need
 from ascendtile.simulator.precision.splits import SPLITS
@@ -22,7 +23,7 @@ from ascendtile.tiling.chains.problem import ChainProblem
 SIZES = {"tokens": 16, "hidden": 32, "inner": 48}
 PRODUCT = "ascend910b3"
 SPACE = {
-    "weights": ("bf16", "fp16", "fp32"),
+    "weights": ("bf16", "fp32"),
     "h": ("fp16", "fp32"),
     "make_y": ("KEEP_DTYPE", "USE_HF32", "USE_FP16"),
 }
@@ -32,7 +33,9 @@ SPACE = {
 def every():
     """(assignment by name, run) of every point of SPACE, fastest first."""
     points = [dict(zip(SPACE, values, strict=True)) for values in itertools.product(*SPACE.values())]
-    runs = [(p, run_chain("mlp", SIZES, *split(p), product=PRODUCT, blame=False)) for p in points]
+    with sim.device(PRODUCT):
+        bench = ChainBench(get_chain("mlp"), SIZES)
+        runs = [(p, run_on(bench, assigned(bench.chain, *split(p)), blame=False)) for p in points]
     return sorted(runs, key=lambda x: x[1].time_us)
 
 
@@ -48,8 +51,18 @@ def bits(run):
     return run.errors["y"].effective_bits
 
 
-@given(st.floats(6, 24))
+@pytest.mark.parametrize("wanted", [7, 9.5, 12, 40])
 def test_the_cheapest_is_that_of_brute_force(every, wanted):
+    check(every, wanted)
+
+
+@pytest.mark.exhaustive
+@given(st.floats(6, 24))
+def test_the_cheapest_is_that_of_brute_force_whatever_is_needed(every, wanted):
+    check(every, wanted)
+
+
+def check(every, wanted):
     found = search({"bits": wanted})
     right = next((run for _, run in every if bits(run) >= wanted), None)
     assert found.proved
@@ -72,9 +85,15 @@ def test_times_of_points_are_those_of_runs(every):
 def test_modes_that_compute_the_same_are_one_point():
     """With FP16 operands USE_FP32_ADD alone changes what is computed; with FP32 ones three of five differ, as K is short."""
     space = {"all": ("fp16", "fp32"), "products": (0, 1, 2, 3, 4)}
-    found = cheapest_chain("mlp", {"bits": 40}, SIZES, space, product=PRODUCT)
-    assert found.exploration.refused[REPEATED] == 3 + 2
-    assert sum(n for rule, n in found.exploration.refused.items() if rule.startswith("do not keep")) == 2 + 3
+    with sim.device(PRODUCT):
+        choices = ChainChoices(ChainBench(get_chain("mlp"), SIZES), space, {}, {})
+        legal, refused = choices.space.legal()
+    kept = [(p["all"], p["products"]) for p in map(choices.space.point, legal.tolist())]
+    assert kept == [
+        ("fp16", "KEEP_DTYPE"), ("fp16", "USE_FP32_ADD"),
+        ("fp32", "KEEP_DTYPE"), ("fp32", "ALLOW_FP32_DOWN_PRECISION"), ("fp32", "USE_FP16"),
+    ]  # fmt: skip
+    assert refused == {REPEATED: 5}
 
 
 def test_what_a_product_refuses_is_no_point():
@@ -84,16 +103,24 @@ def test_what_a_product_refuses_is_no_point():
     assert found.run.passed
 
 
-def test_without_fp32_on_the_cube_splits_are_among_the_usual_modes_and_one_is_the_answer():
-    fixed = {"all": "fp32"}
-    found = cheapest_chain(
-        "mlp", {"bits": 16}, SIZES, formats=fixed, modes={"make_y": "FP16X3"}, product="ascend910a"
-    )
-    assert set(found.exploration.axes) == {"first"}
-    assert set(SPLITS) < set(found.exploration.axes["first"])
-    assert found.best.modes["make_gate"] in SPLITS
-    named = cheapest_chain("mlp", {"bits": 16}, SIZES, {"products": ("splits",)}, product="ascend910a")
-    assert named.exploration.axes["products"] == tuple(SPLITS)
+@pytest.mark.parametrize(("product", "there"), [("ascend910a", True), (PRODUCT, False)])
+def test_splits_are_among_the_usual_modes_where_the_cube_takes_no_fp32(product, there):
+    with sim.device(product):
+        axes = ChainChoices(ChainBench(get_chain("mlp"), SIZES), {}, {}, {}).axes
+    assert (set(SPLITS) < set(axes["make_y"])) == there
+
+
+def test_a_split_is_the_answer_where_nothing_else_is_exact_enough():
+    space = {"all": ("fp32",), "products": ("USE_FP16", "FP16X3")}
+    found = cheapest_chain("mlp", {"bits": 16}, SIZES, space, product="ascend910a")
+    assert found.best.modes["make_gate"] == "FP16X3"
+    assert found.cheaper == 1
+
+
+def test_splits_is_a_word_for_all_of_them():
+    with sim.device(PRODUCT):
+        axes = ChainChoices(ChainBench(get_chain("mlp"), SIZES), {"products": ("splits", 0)}, {}, {}).axes
+    assert axes["products"] == ("KEEP_DTYPE", *SPLITS)
 
 
 def test_a_search_goes_on_from_its_store(tmp_path):

@@ -23,6 +23,7 @@ def test_shares_and_shares_by_step_add_up_to_one(formats):
         assert blame.by_step(output).keys() == {"", "norm", "head", "bce"}
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("culprit", TENSORS)
 def test_one_tensor_in_bf16_among_fp32_has_the_blame(culprit):
     blame = run_chain(small(), formats={culprit: "bf16"}, product=PRODUCT).blame
@@ -49,7 +50,7 @@ def test_an_exact_chain_has_no_blame_to_share():
     assert set(blame.shares["y"].values()) == {0.0}
 
 
-@pytest.mark.parametrize("formats", [{}, {"all": "fp16"}, {"y": "tf32", "w": "bf16"}])
+@pytest.mark.parametrize("formats", [{"all": "fp16"}, {"y": "tf32", "w": "bf16"}])
 def test_lines_of_a_step_add_up_to_the_step(formats):
     blame = run_chain(small(), formats=formats, product=PRODUCT, lines=True).blame
     for output, steps in blame.lines.items():
@@ -69,7 +70,7 @@ def test_lines_are_those_that_round_and_the_casts_of_a_step():
 def test_lines_of_earlier_launches_of_an_operator_share_their_part():
     head = ChainStep("head", "matmul", {"a": "y", "b": "w"}, {"out": "logits"}, tiling={"split_k": 2})
     chain = small(inputs=PARTS["inputs"][:3], steps=(PARTS["steps"][0], head), outputs=("logits",))
-    blame = run_chain(chain, {"cols": 512}, product=PRODUCT, lines=["head"]).blame
+    blame = run_chain(chain, {"rows": 16, "cols": 128}, product=PRODUCT, lines=["head"]).blame
     lines = blame.lines["logits"]["head"]
     files = {place.rpartition("/")[2].partition(":")[0] for place in lines}
     assert files == {"tiles.py", "sums.py"}

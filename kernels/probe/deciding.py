@@ -118,6 +118,8 @@ def _steps_answer(fmt: str, found: Steps) -> ProbeAnswer:
 
 
 def _ask(question: Question, state: _State) -> None:
+    if question.choices == SUMS and state.named.get("fp16_accumulator") == "on":
+        question = replace(question, choices=(*SUMS, "overflow_mode"))  # sums reach the end of 11 bits
     names = _answerable(question, state)
     gone = state.missing(question.experiments if not question.formats or not names else names)
     unknown = [n for n in question.needs if n not in state.named]

@@ -8,6 +8,7 @@ FIXP or, where the compiler has it so, by the Vector unit: they are compared wit
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -17,7 +18,7 @@ from .elimination import agreeing, differing, nearest
 from .experiment import Words
 from .findings import MEASURED, NONE, OPEN, ProbeAnswer
 from .predict import predict
-from .space import VALUES, units_of
+from .space import VALUES, Choices, units_of
 
 _QUESTIONS = {f"{name}_fp32": f"error of {name}" for name in FUNCTIONS} | {
     "whole_quotient_int32": "quotients of INT32",
@@ -38,16 +39,16 @@ def _stored(target: str, words: Words | None, errors: Mapping[str, str]) -> Prob
     experiment, keys = all_experiments()[name], ("cast_round", "overflow_mode")
     tried = [dict(zip(keys, values, strict=True)) for values in product(*(VALUES[k] for k in keys))]
     left = agreeing(tried, {}, [experiment], {name: words})
-    about = question, MEASURED if left else NONE, {}, (name,), words.nbytes * 8
+    about = partial(ProbeAnswer, question, experiments=(name,), bits=words.nbytes * 8)
     if left:
-        return ProbeAnswer(
-            *about, " or ".join(f"as casts with {' '.join(f'{k}={x}' for k, x in c.items())}" for c in left)
-        )
+        return about(verdict=MEASURED, detail=" or ".join(f"as casts with {_told(c)}" for c in left))
     best = nearest(tried, {}, [experiment], {name: words})
-    told = " ".join(f"{k}={x}" for k, x in best.choices.items())
-    return ProbeAnswer(
-        *about, f"nearest are casts with {told}: {best.differing} of {best.elements} differ; {best.where}"
-    )
+    wrong = f"{best.differing} of {best.elements} differ; {best.where}"
+    return about(verdict=NONE, detail=f"nearest are casts with {_told(best.choices)}: {wrong}")
+
+
+def _told(choices: Choices) -> str:
+    return " ".join(f"{name}={x}" for name, x in choices.items())
 
 
 def _answer(name: str, question: str, words: Words | None, errors: Mapping[str, str]) -> ProbeAnswer:

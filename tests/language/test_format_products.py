@@ -209,3 +209,17 @@ def test_nan_and_infinity_of_a_format_pass_through_a_product() -> None:
     assert out[0, 0] == np.inf
     assert out[1, 0] == 2
     assert np.isnan(out[2, 0])
+
+
+@sim.jit
+def hf32_product(a_ptr, b_ptr, out_ptr):
+    i = tl.arange(0, 16)
+    at = i[:, None] * 16 + i[None, :]
+    tl.store(out_ptr + at, tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at), input_precision="hf32"))
+
+
+def test_hf32_on_a_cube_without_it_is_refused_as_fp32_is():
+    """It is a format of the vendor's: no what-if."""
+    a = np.ones((16, 16), np.float32)
+    with sim.device("ascend910a", time=False), pytest.raises(sim.UsageError, match="takes no hf32 operands"):
+        hf32_product[(1,)](a, a, np.zeros((16, 16), np.float32))

@@ -12,6 +12,7 @@ from ...errors import UsageError
 from ...precision.dtypes import named
 from ...products import Product
 from ...products.product import WHAT_IF_RATE
+from ...units.cube_rules import BLOCK_K
 from ..placement.l0_tiles import L0Tile, check_fits, check_given
 from ..placement.layouts import BLOCK_BYTES, align
 from ..placement.windows import MORE_TO_L0B, Window
@@ -83,7 +84,8 @@ class CubeCosts:
     def what_if(self, operand: str) -> bool:
         """Whether the Cube of this product lacks a format that no vendor's type is: it reads as many bytes of it a cycle."""
         lacks = not self.product.has(f"cube.k_per_cycle.{operand}")
-        return lacks and named(operand).is_foreign and self.product.has(WHAT_IF_RATE)
+        ours = operand not in BLOCK_K and named(operand).is_foreign
+        return lacks and ours and self.product.has(WHAT_IF_RATE)
 
     def mmad_cycles(self, m: int, n: int, k: int, operand: str) -> float:
         """Cycles of one Mmad, without the start-up."""

@@ -194,6 +194,21 @@ def test_a_cube_that_takes_fp16_only_is_named_by_what_it_has():
     assert answer(found, "steps of BF16 products").verdict == OPEN
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(20))
+def test_accumulators_of_11_bits_are_recovered(seed):
+    choices = draw(np.random.default_rng(seed)) | {
+        "fp16_accumulator": "on",
+        "cube_block_k": f"fp16={seed + 2}",
+    }
+    found = decide(observe(choices, [n for n in all_experiments() if "fp16" in n]))
+    expected = {
+        n: choices[n]
+        for n in ("cube_block_k", "cube_k_order", "cube_block_round", "cube_block_sum", "overflow_mode")
+    }
+    assert {n: found.choices.get(n) for n in expected} == expected
+
+
 def test_steps_longer_than_the_question_are_several(usual):
     found = decide(observe({**USUAL, "cube_block_k": "fp16=16,bf16=16,hf32=8,fp32=4000"}))
     told = answer(found, "steps of FP32 products")

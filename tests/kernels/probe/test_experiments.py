@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ascendtile import simulator as sim
-from ascendtile.kernels.probe import write_probe
+from ascendtile.kernels.probe import read_probe, write_probe
 from ascendtile.kernels.probe.all_experiments import all_experiments
 from ascendtile.kernels.probe.cube_experiments import FORMATS, MOST_STEP
 from ascendtile.kernels.probe.predict import predict
@@ -18,6 +18,8 @@ from ascendtile.kernels.probe.steps import MORE, Steps, names_of, read_steps
 from ascendtile.simulator.precision.numeric_switches import SWITCHES
 from ascendtile.simulator.precision.rounding import round_to
 from ascendtile.simulator.triton_shim.scripts.script import Script, run_script
+
+LACKED, WAYS = ("bf16", "hf32", "fp32"), ("forward", "backward")
 
 
 def run_board(folder, product=None, **numerics):
@@ -37,6 +39,26 @@ def test_a_launch_gives_the_bits_that_the_units_predict(tmp_path, seed):
     assert not found.errors
     for name, experiment in all_experiments().items():
         assert np.array_equal(found.words[name], predict(experiment, units_of(choices))), name
+
+
+def test_a_kernel_that_fails_is_noted_and_tried_again_and_one_that_ended_the_process_is_passed_over(tmp_path):
+    """On a product whose Cube takes FP16 alone, and which can accumulate in it."""
+    folder = tmp_path / "probe"
+    write_probe(folder)
+    choices = {"fp16_accumulator": "on", "cube_block_k": 6, "cube_block_sum": "tree"}
+    found = run_board(folder, "ascend910a", **choices)
+    assert {n for n in found.errors if n.startswith("steps_")} == {
+        f"steps_{f}_{w}" for f in LACKED for w in WAYS
+    }
+    named = read_probe(folder).choices
+    assert {n: named[n] for n in choices} == {**choices, "cube_block_k": "fp16=6"}
+    assert named["overflow_mode"] == "saturate"
+
+    done = (folder / "results" / "fused_fp32.npz").stat().st_mtime_ns
+    (folder / "results" / "steps_bf16_forward.started").touch()
+    found = run_board(folder, "ascend910a", **choices)
+    assert "the process ended while this kernel ran" in found.errors["steps_bf16_forward"]
+    assert (folder / "results" / "fused_fp32.npz").stat().st_mtime_ns == done
 
 
 def test_there_are_at_most_200_and_inputs_are_small():

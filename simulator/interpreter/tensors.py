@@ -214,6 +214,10 @@ def _torch_memory(name: str, x: Any) -> np.ndarray:
             bits = x.view(torch.int16 if x.element_size() == 2 else torch.uint8)
             found: np.ndarray = np.asarray(bits.numpy()).view(getattr(ml_dtypes, name_of_type))
             return found
+        if name_of_type == "float4_e2m1fn_x2":  # two a byte, as tl.dot_scaled takes them
+            import torch
+
+            return np.asarray(x.view(torch.uint8).numpy())
         return np.asarray(x.numpy())
     except (TypeError, RuntimeError, AttributeError) as e:  # sparse, quantised, a type that numpy lacks
         raise UsageError(f"{name}: a torch tensor of {x.dtype}, {x.layout} cannot be read: {e}") from None

@@ -80,3 +80,12 @@ def test_a_tensor_whose_storage_is_gone_is_refused(left: int, words: str) -> Non
     x.untyped_storage().resize_(left)
     with pytest.raises(sim.UsageError, match=f"{words}, shape .* needs 24"):
         double[(1,)](x, torch.ones(6), 6, 1, B=8)
+
+
+def test_fp8_and_packed_fp4_are_read_in_place() -> None:
+    x = torch.arange(4).to(torch.float8_e4m3fn)
+    double[(1,)](x, x, 4, 1, B=4)
+    assert x.float().tolist() == [0, 2, 4, 6]
+    packed = torch.arange(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    double[(1,)](packed, packed, 4, 1, B=4)
+    assert packed.view(torch.uint8).tolist() == [0, 2, 4, 6]

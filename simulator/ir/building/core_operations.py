@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ...precision.dtypes import DType
-from ...precision.formats import FP16, FP32, get_format
+from ...precision.formats import FP16, FP32, Format, get_format
 from ...units import functions, vector
 from ...units.cube import mmad
-from ...units.cube_rules import operand_format
+from ...units.cube_rules import CubeRules, operand_format
 from ..operations import (
     FREE,
     RECORDED,
@@ -119,18 +121,23 @@ def _dot(at: Context, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | No
     if acc is not None:
         acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
     left, right = (t.format if r == t.name else get_format(r) for t, r in zip(types, read, strict=True))
-    switches = {"operand": left, "other": None if left is right else right}
-    if op.attrs.get("acc_format") is not None:
-        switches["accumulator"] = op.attrs["acc_format"].format
-    elif (left, right) != (
-        FP16,
-        FP16,
-    ):  # the FP16 accumulator that some products have is for FP16 products only
-        switches["accumulator"] = None
-    rules = at.numerics.cube.with_switches(switches)
-    if op.attrs.get("scaled"):  # elements times their scales are on no grid of 8 bits
-        rules = rules.with_switches({"block_k": rules.products_per_step, "operand": FP32, "other": None})
+    chosen = op.attrs.get("acc_format"), op.attrs.get("scaled", False)
+    rules = _rules(at.numerics.cube, left, right, *chosen)
     return mmad(a, b, acc, rules=rules, on_grid=read == [t.name for t in types])
+
+
+@functools.lru_cache(maxsize=256)
+def _rules(
+    cube: CubeRules, left: Format, right: Format, accumulator: DType | None, scaled: bool
+) -> CubeRules:
+    """Those of the device for a product. The FP16 accumulator that some products have is for FP16 operands only."""
+    switches: dict[str, Any] = {"operand": left, "other": None if left is right else right}
+    if accumulator is not None or (left, right) != (FP16, FP16):
+        switches["accumulator"] = None if accumulator is None else accumulator.format
+    rules = cube.with_switches(switches)
+    if scaled:  # elements times their scales are on no grid of 8 bits
+        return rules.with_switches({"block_k": rules.products_per_step, "operand": FP32, "other": None})
+    return rules
 
 
 def _reduce(at: Context, op: Op, x: np.ndarray) -> np.ndarray:

@@ -141,14 +141,11 @@ def describe(x: object) -> str:
 
 def float_constant(value: float, dtype: DType) -> float:
     """A constant of a floating type, rounded to it; to halves through fp32, as Triton's compiler does."""
-    if dtype.bits == 64 or value in (0.0, 1.0):
+    if dtype.bits == 64 or (value in (0.0, 1.0) and not dtype.is_foreign):
         return value
     with np.errstate(over="ignore"):
         single = np.float32(value)
-    if dtype is ty.float32:
-        return float(single)
-    fmt = dtype.format
-    return float(round_to(single, fmt, fmt.rounding, "saturate" if fmt.saturates else "inf_nan"))
+    return float(single if dtype is ty.float32 else round_to(single, dtype.format))
 
 
 def integer_constant(value: Number, dtype: DType) -> int | bool:

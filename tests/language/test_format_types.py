@@ -259,7 +259,9 @@ def test_constants_are_rounded_as_casts_are(name: str, x: float) -> None:
     t, out = sim.element_type(name), np.zeros(4, np.float32)
     with sim.device(time=False):
         constants[(1,)](out, B=4, DT=t, X=x)
-    right = round_to(round_to(np.full(4, x, np.float32), name) + round_to(np.zeros(4, np.float32), name), name)
+    right = round_to(
+        round_to(np.full(4, x, np.float32), name) + round_to(np.zeros(4, np.float32), name), name
+    )
     np.testing.assert_array_equal(out, right)
 
 
@@ -309,7 +311,7 @@ def test_a_type_is_one_object_whatever_names_it() -> None:
 
 def test_two_formats_of_one_name_cannot_both_be_types() -> None:
     sim.element_type(Format(3, 1, name="taken"))
-    with pytest.raises(UsageError, match="two formats of the name 'taken'"):
+    with pytest.raises(UsageError, match="the name 'taken' is that of another format"):
         sim.element_type(Format(2, 1, name="taken"))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.products import Product
-from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
+from ...simulator.timing.costs.cube import CubeCosts, depth_bytes, item_bytes
 from ...simulator.timing.engine.machine import wire
 from ...simulator.timing.placement.layouts import align
 from ..operator.tensors import Columns
@@ -127,10 +127,10 @@ def _parts_of(
 @lru_cache(maxsize=4096)
 def _parts(product: Product, operand: str, block: Sizes, there: Sizes, *base: int) -> Parts:
     """One iteration of the sum, cut into L0 tiles as the plan of a launch cuts it."""
-    cube, size = CubeCosts(product), ITEM_BYTES[operand]
+    cube, size = CubeCosts(product), item_bytes(operand)
     cut = l0_tiles(cube, block, operand, base, there)
-    a = [cube.to_l0a[0] + align(i, 16) * align(q * size, 32) / cube.to_l0a[1] for i, _, q in cut]
-    b = [cube.to_l0b[0] + align(j, 16) * align(q * size, 32) / cube.to_l0b[1] for _, j, q in cut]
+    a = [cube.to_l0a[0] + align(i, 16) * depth_bytes(q, size) / cube.to_l0a[1] for i, _, q in cut]
+    b = [cube.to_l0b[0] + align(j, 16) * depth_bytes(q, size) / cube.to_l0b[1] for _, j, q in cut]
     m = mmad_cycles(cube, cut, operand)
     cross = wire(product, True, False).machine.cross_pipe_cycles
     waits = a[0] + b[0] + cross + sum(m[:-2]) + cross + a[-1] + b[-1] if len(cut) > 2 else 0.0

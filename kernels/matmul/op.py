@@ -48,6 +48,7 @@ from ..shared.sums import sum_partials_step
 from .bound import bound_us
 from .choice import choose
 from .operands import resolve
+from .scaled import check_scales, is_scaled, operands_in_blocks, scaled_product
 from .sliced import cut_operands, one_slice, product_of
 from .space import explored, fits
 from .tiles import product_step
@@ -94,6 +95,8 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
         )
     if not (a[0] and b[1]):
         raise UsageError(f"matmul: a is {a}, b is {b}: the product has no elements; give M and N from 1")
+    if is_scaled(tensors):
+        check_scales(tensors)
     found = resolve(tensors, product, current_device().cube_math_type)
     if not found.ok:
         raise _refusal(tensors, product, found)
@@ -158,7 +161,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
     """Casts to the type that is computed in, the product, and what has to follow it."""
     found = resolve(tensors, context.product, current_device().cube_math_type)
     steps: list[Step] = []
-    made = _plain if found.split is None else _sliced
+    made = scaled_product if is_scaled(tensors) else _plain if found.split is None else _sliced
     result, tiling = made(tensors, knobs, found, context, steps)
     wanted = _wanted(options, element_type(found.output()), context)
     out = converted(result, wanted, context, steps, knobs["buffers"])
@@ -212,7 +215,8 @@ def _notes(found: Resolution, tiling: Knobs) -> tuple[str, ...]:
 
 def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64."""
-    a, b = inputs["a"], float64(inputs["b"])
+    found = operands_in_blocks(inputs) if is_scaled(inputs) else inputs
+    a, b = found["a"], float64(found["b"])
     out = np.empty((a.shape[0], b.shape[1]))
 
     def one(start: int, stop: int) -> None:

@@ -8,6 +8,7 @@ from ...simulator.precision.cube_math import Resolution, resolve_format, resolve
 from ...simulator.precision.splits import SPLITS
 from ...simulator.products import Product
 from ..operator.tensors import Tensors, dtype_of, element_type
+from .scaled import element_name, is_scaled
 
 Products = tuple[tuple[int, int], ...]  # slice of a, slice of b
 ONE: Products = ((0, 0),)
@@ -17,8 +18,8 @@ def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
     """What a mode means for these operands."""
     types = [dtype_of(tensors[n]) for n in ("a", "b")]
     kinds = [t.name for t in types]
-    if any(t.is_foreign for t in types):
-        return resolve_format([t.format.name for t in types], mode)
+    if any(t.is_foreign for t in types) or is_scaled(tensors):
+        return resolve_format([element_name(tensors[n]) for n in ("a", "b")], mode)
     length = tensors["a"].shape[-1] if tensors["a"].shape else None  # `check` refuses what has no axes
     return (resolve_split if mode in SPLITS else resolve_matmul)(product, kinds, mode, length)
 

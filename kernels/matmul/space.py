@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.errors import UsageError
 from ...simulator.products import Product
 from ..operator.tensors import Columns, Knobs, Tensors, dtype_of
 from .operands import CubeOperands, operands
+from .scaled import is_scaled
 from .strips import MOST_PIECES, kept_bytes, pieces, strips
 
 FRACTAL = 16
@@ -21,6 +23,8 @@ STREAMED = 2  # copies of what comes again and again, for which there has to be 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes of the space: edges of the tile from 16 up, depth, what stays in L1, order of tiles, split sums, copies in L1,
     who takes tiles."""
+    if is_scaled(tensors):
+        raise UsageError("matmul: tilings are not searched for operands in blocks; give knobs to a run of it")
     (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
     shortest = -(-k // max(1, min(8, k // SHORTEST_PART)))
     stays = FRACTAL * shortest * dtype_of(tensors["a"]).itemsize <= product.l1_bytes

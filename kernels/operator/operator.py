@@ -18,9 +18,11 @@ import numpy as np
 from ...simulator.errors import RefusedError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
+from ...simulator.precision.block_formats import BLOCK_FORMATS, BlockFormat
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.products import Product, load_product, product_names
 from .beyond import Beyond
+from .blocks import as_shapes, as_tensors, block_format, block_inputs, quantised
 from .draw import Draw
 from .formats import is_other, number_format, other_formats
 from .messages import listed, near
@@ -89,7 +91,8 @@ class Operator:
     integers among them, and what it may be. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
     multiplied: the inputs that the Cube multiplies, all if left out. one_dtype: all inputs have the same, no mixtures.
-    formats: whether it takes operands in any other number format, all in one, as a what-if (`formats.py`).
+    formats: whether it takes operands in any other number format, all in one, or in blocks with scales along the axes of
+    `sliced`, as a what-if (`formats.py`, `blocks.py`).
     beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
     sliced: inputs that a split cuts: which operand of the products each is, 0 or 1, and the axis of the sum, along which it
     has one scale (None: all of it has one).
@@ -182,11 +185,33 @@ class Operator:
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"
     ) -> Arrays:
         """Seeded inputs of a case or of sizes; `distribution` "heavy" gives the tails of real gradients."""
-        return self.draw(self.shapes(case, dtype), Draw(seed, distribution))
+        fmt = self.blocks(dtype)
+        if fmt is None:
+            return self.draw(self.shapes(case, dtype), Draw(seed, distribution))
+        exact = self.draw(self.shapes(case, "float32"), Draw(seed, distribution))
+        return as_tensors(quantised(exact, fmt, self.sum_axes))
 
     def shapes(self, case: str | Case | Sizes, dtype: str) -> dict[str, Shape]:
         """The inputs as shapes, for time only: allocates nothing."""
-        return self.describe(self.case(case).sizes, self.dtype(dtype))
+        fmt, sizes = self.blocks(dtype), self.case(case).sizes
+        if fmt is None:
+            return self.describe(sizes, self.dtype(dtype))
+        whole = self.describe(sizes, "float32")
+        return as_shapes({n: x.shape for n, x in whole.items()}, fmt, self.sum_axes)
+
+    def blocks(self, dtype: object) -> BlockFormat | None:
+        """The block format of that name, where operands may be in one; None for any other data type."""
+        return block_format(str(dtype)) if self.formats else None
+
+    @property
+    def sum_axes(self) -> dict[str, int]:
+        """The operands of its sums of products, and the axis of the sum."""
+        return {n: axis for n, (_, axis) in self.sliced.items() if axis is not None}
+
+    @property
+    def block_inputs(self) -> tuple[str, ...]:
+        """Inputs that come beside operands in blocks: their scales."""
+        return block_inputs(self.sliced) if self.formats else ()
 
     def reference(self, inputs: Arrays, **options: Any) -> Arrays:
         """Every output in float64, in the shape of the operator's own output."""
@@ -270,13 +295,17 @@ class Operator:
 
     def dtype(self, dtype: str) -> str:
         """The name of a data type of this operator, as "float16"; short names are accepted."""
+        blocks = self.blocks(dtype)
+        if blocks is not None:
+            return blocks.name
         found = number_format(str(dtype)) if self.formats else None
         if found is not None and is_other(found):
             return found.name
         known = ty.from_name(found.name if found else str(dtype))
         name = DTYPE_NAMES.get(known.name, known.name) if known else str(dtype)
         if name not in self.dtypes:
-            names = (*self.dtypes, *(other_formats() if self.formats else ()))
+            formats = (*other_formats(), *BLOCK_FORMATS) if self.formats and known is None else ()
+            names = (*self.dtypes, *formats)
             raise UsageError(f"{self.name} has no data type {dtype!r}{near(str(dtype), names)}")
         return name
 

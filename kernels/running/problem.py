@@ -15,12 +15,12 @@ from ...simulator.interpreter.tensors import Shape, as_array
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.rounding import encode
 from ..operator.draw import Draw
-from ..operator.formats import is_other
 from ..operator.messages import listed, near
 from ..operator.operator import Case, Operator
 from ..operator.tensors import DTYPE_NAMES, Options, Tensor, dtype_name, element_type
 
 GIB = 2**30
+CODES = ("uint8", "fp8e4nv", "float32")  # types of what comes with operands in blocks
 TIME_ONLY = "ask for time only (values=False, --no-values), or study a sample (ascendtile precision --sample)"
 SMALLER = "take a smaller case, or fewer rows of a sample (--sample; the length of the sums stays whole)"
 
@@ -92,12 +92,16 @@ def problem_of_inputs(
     present = {n: x for n, x in inputs.items() if x is not None}
     _check_names(op, present)
     name = None if dtype is None else op.dtype(dtype)
-    tensors = {n: _tensor(op, n, present[n], name) for n in (*op.required, *op.optional) if n in present}
+    tensors = {
+        n: _tensor(op, n, present[n], name)
+        for n in (*op.required, *op.optional, *op.block_inputs)
+        if n in present
+    }
     return OpInputs(tensors, op.read_options(options), name or dtype_name(tensors[op.main]))
 
 
 def _check_names(op: Operator, present: Mapping[str, Any]) -> None:
-    known = (*op.required, *op.optional)
+    known = (*op.required, *op.optional, *(n for n in op.block_inputs if n in present))
     for n in present:
         if n not in known:
             raise UsageError(f"{op.name} has no input {n!r}{near(n, known)}")
@@ -108,7 +112,7 @@ def _check_names(op: Operator, present: Mapping[str, Any]) -> None:
 
 def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
     """An input as array or shape; converted if `dtype` is given, except where the operator fixes the type."""
-    own = op.own_dtypes.get(name, ())
+    own = CODES if name in op.block_inputs or _is_bytes(op, x) else op.own_dtypes.get(name, ())
     target = None if dtype is None or own else element_type(op.fixed_dtypes.get(name, dtype))
     if isinstance(x, Shape):
         return Shape(x.shape, target) if target else x
@@ -129,9 +133,14 @@ def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
+def _is_bytes(op: Operator, x: Any) -> bool:
+    """Whether an operand is what `blocks.py` packs; its own check asks for the scales."""
+    return op.formats and getattr(x, "dtype", None) == np.uint8
+
+
 def _taken(op: Operator, found: ty.DType) -> bool:
     """Whether an input may be of that type as it comes."""
-    return found.name in DTYPE_NAMES or (op.formats and is_other(found.format))
+    return found.name in DTYPE_NAMES or (op.formats and found.is_foreign)
 
 
 def _scalar(x: Any) -> np.ndarray:

@@ -28,7 +28,7 @@ from ..operator.tensors import Arrays, Knobs
 from ..running.run_op import run_op
 from .caveats import on_study
 from .data import Data, cube_rounding, decoded, seen_by_cube
-from .losses import OperandLosses, losses
+from .losses import OperandLosses, block_losses, losses
 from .results import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from .tilings import TilingOf, Tilings, different_tilings
 
@@ -132,6 +132,7 @@ class Bench:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
         compute = resolved.operand if resolved else self.op.computes
+        compute = dtype if self.op.blocks(dtype) else compute
         reason = (resolved.warning or self._what_if(resolved)) if resolved else ""
         return ModeRow(
             mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason,
@@ -184,7 +185,7 @@ class Bench:
         goldens, beside = self._goldens(data, golden, stored, resolved)
         found = _Found(
             self._time(data, mode, dtype, key, tiling), {}, {}, {},
-            {n: get_format(x.dtype).name for n, x in outputs.items()}, tiling, self._operands(data, stored, resolved),
+            {n: get_format(x.dtype).name for n, x in outputs.items()}, tiling, self._operands(data, dtype, stored, resolved),
         )  # fmt: skip
         for n, x in outputs.items():
             mine = None if n in beside else resolved
@@ -209,14 +210,20 @@ class Bench:
         """The inputs that the Cube multiplies, as it does."""
         if resolved is None or self.op.used_cube(self.asked):
             return {}
-        if resolved.split is None and is_other(get_format(resolved.operand)):
+        scaled = any(n in stored for n in self.op.block_inputs)
+        if scaled or (resolved.split is None and is_other(get_format(resolved.operand))):
             return {}  # multiplied as it is stored
         names = self.op.multiplied or tuple(stored)
         every = {n: stored[n] for n in names}
         return seen_by_cube(every, resolved, self._cube(resolved), self.op.sliced)
 
-    def _operands(self, data: Data, stored: Arrays, resolved: Resolution | None) -> dict[str, OperandLosses]:
+    def _operands(
+        self, data: Data, dtype: str, stored: Arrays, resolved: Resolution | None
+    ) -> dict[str, OperandLosses]:
         """What becomes of the inputs: of those that are multiplied in the format of that, of others as they are stored."""
+        blocks = data.blocks(self.op, dtype)
+        if blocks:
+            return {n: block_losses(data.exact[n], x) for n, x in blocks.items()}
         seen = self._multiplied(stored, resolved)
         read = (
             None if resolved is None else "fp32" if resolved.split else resolved.operand

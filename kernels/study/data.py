@@ -10,11 +10,13 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
+from ...simulator.precision.block_formats import Blocks
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.precision.rounding import decode, encode, round_to
 from ...simulator.precision.splits import slice_sums
 from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
+from ..operator.blocks import as_shapes, as_tensors, quantised
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.operator import Case, Operator
@@ -43,6 +45,9 @@ class Data:
 
     def stored(self, op: Operator, dtype: str) -> Arrays:
         """The inputs as tensors of a data type, each value rounded once; whole numbers are what they are."""
+        blocks = self.blocks(op, dtype)
+        if blocks:
+            return as_tensors(blocks)
         kinds = self._kinds(op, dtype)
         return {
             n: x if _is_whole(x) else encode(x, element_type(kinds[n]).name) for n, x in self.exact.items()
@@ -50,8 +55,16 @@ class Data:
 
     def whole(self, op: Operator, dtype: str) -> dict[str, Shape]:
         """The whole problem as shapes, for its time."""
+        fmt = op.blocks(dtype)
+        if fmt is not None:
+            return as_shapes(self.shapes, fmt, op.sum_axes)
         kinds = self._kinds(op, dtype)
         return {n: _shape(dims, kinds[n]) for n, dims in self.shapes.items()}
+
+    def blocks(self, op: Operator, dtype: str) -> dict[str, Blocks]:
+        """The inputs in a block format; empty for any other data type."""
+        fmt = op.blocks(dtype)
+        return {} if fmt is None else quantised(self.exact, fmt, op.sum_axes)
 
     def _kinds(self, op: Operator, dtype: str) -> dict[str, str]:
         own = self.kinds.get(dtype, {})

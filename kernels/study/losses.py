@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...simulator.precision.block_formats import Blocks
 from ...simulator.precision.formats import Format
+from ...simulator.precision.rounding import decode
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,15 @@ def losses(exact: NDArray[np.floating], seen: NDArray[np.floating], fmt: Format)
     """Of an input: what it was (float32 or float64), and what it became in the format."""
     limit = np.float64(fmt.max) + fmt.ulp(fmt.max) / 2  # from here on what is nearest is not finite
     return counted(exact, seen, fmt.name, limit, fmt.min_normal)
+
+
+def block_losses(exact: NDArray[np.floating], blocks: Blocks) -> OperandLosses:
+    """Of an input in blocks: too large and subnormal are elements as their own scale has them."""
+    fmt, axis = blocks.format.element, blocks.axis or 0
+    scales = np.repeat(decode(blocks.scales).astype(np.float64) * blocks.tensor_scale, blocks.block, axis)
+    each = np.take(scales, np.arange(exact.shape[axis]), axis)
+    limit = np.where(each > 0, each * (float(fmt.max) + float(fmt.ulp(fmt.max)) / 2), np.inf)
+    return counted(exact, blocks.values(), blocks.format.name, limit, each * fmt.min_normal)
 
 
 def counted(

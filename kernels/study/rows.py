@@ -8,6 +8,7 @@ from typing import Any
 
 from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES
 from ...simulator.errors import UsageError
+from ...simulator.precision.block_formats import BLOCK_FORMATS
 from ...simulator.precision.need import Need, finest
 from ...simulator.precision.splits import SPLITS
 from ..operator.formats import other_formats
@@ -28,7 +29,7 @@ def rows_wanted(
 ) -> list[tuple[str, str]]:
     """(mode, data type) pairs, float32 first: it is what the others are compared with."""
     names = _modes(modes, has_modes(op, tiling))
-    others = {OTHERS: other_formats()} if op.formats else {}
+    others = {OTHERS: (*other_formats(), *BLOCK_FORMATS)} if op.formats else {}
     wanted = _names("dtype", _specs(dtypes), {"all": op.dtypes, **others})
     each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
     types = [d for group in each for d in group]

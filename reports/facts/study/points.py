@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ....kernels.study.results import EXACT, ROUNDED, ModeRow, unbeaten
 from ....simulator.precision.splits import SPLITS
 from ..texts import clean, micros
-from .names import number_format, short_name
+from .names import element_bits, short_name
 from .rows import labelled
 
 # Families by the width of what is multiplied: name, number of the colour.
@@ -78,5 +78,5 @@ def _family(row: ModeRow) -> tuple[str, int]:
     """By the width of what is multiplied; splits are one of their own."""
     if row.cube_math_type in SPLITS:
         return SPLIT
-    held = number_format(row.compute_dtype or "")
-    return OTHER if held is None else FAMILIES.get(32 if held.bits > 16 else held.bits, OTHER)
+    bits = element_bits(row.compute_dtype or "")
+    return OTHER if bits is None else FAMILIES.get(32 if bits > 16 else bits, OTHER)

@@ -11,8 +11,10 @@ from ascendtile.kernels.operator.formats import other_formats
 from ascendtile.kernels.study.results import EXACT, ROUNDED
 from ascendtile.kernels.study.rows import rows_wanted
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.precision.block_formats import BLOCK_FORMATS, get_block_format
 from ascendtile.simulator.precision.formats import get_format
 from ascendtile.simulator.precision.rounding import encode, round_to
+from ascendtile.tiling import explore
 
 SIZES = {"m": 32, "n": 16, "k": 64}
 
@@ -103,7 +105,7 @@ def test_descriptions_may_have_commas_between_names():
 
 def test_formats_are_all_of_the_catalogue_that_are_no_element_types():
     rows = precision_study("matmul", sizes=SIZES, dtypes="formats", time=False).rows
-    assert tuple(r.dtype for r in rows) == other_formats()
+    assert tuple(r.dtype for r in rows) == (*other_formats(), *BLOCK_FORMATS)
     assert {"e4m3", "e5m2", "hif8", "e2m1"} <= set(other_formats())
     assert not {"fp16", "bf16", "fp32", "e8m0", "int8", "tf32"} & set(other_formats())
 
@@ -158,3 +160,130 @@ def test_an_operator_without_formats_names_its_types():
         UsageError, match="bce_with_logits_backward has no data type 'hif8'; known are float16"
     ):
         precision_study("bce_with_logits_backward", dtypes="hif8")
+
+
+# -- operands in blocks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [64, 71, 300])
+@pytest.mark.parametrize("name", [*BLOCK_FORMATS, "e3m2/e8m0/32", "e4m3/e4m3/16"])
+def test_a_product_in_blocks_is_that_of_what_the_blocks_stand_for(name, k):
+    draw = np.random.default_rng(2)
+    a, b = (draw.standard_normal(dims).astype(np.float32) for dims in ((8, k), (k, 12)))
+    a[3] *= 2.0**-20
+    a[5, : k // 2] = 0
+    fmt = get_block_format(name)
+    x, y = (fmt.quantise(v, axis=axis).values().astype(np.float64) for v, axis in ((a, 1), (b, 0)))
+    (row,) = precision_study("matmul", inputs={"a": a, "b": b}, dtypes=name).rows
+    assert (row.dtype, row.compute_dtype, row.what_if) == (fmt.name, fmt.name, True)
+    assert row.time_us > 0
+    assert row.bits("out", ROUNDED) > 20
+    right = np.abs(x @ y - a.astype(np.float64) @ b)
+    assert row.errors["out"][EXACT].mean_abs == pytest.approx(right.mean(), rel=1e-3)
+    assert row.operands["a"].bits == pytest.approx(_bits(a, x))
+
+
+def _bits(exact, seen):
+    return np.log2(np.abs(exact).sum(dtype=np.float64) / np.abs(seen - exact).sum())
+
+
+def test_a_run_in_blocks_draws_the_numbers_of_the_case_and_stores_codes_and_scales():
+    op = get_operator("matmul")
+    plain, made = op.inputs(SIZES, "float32"), op.inputs(SIZES, "nvfp4")
+    assert {n: (x.shape, str(x.dtype)) for n, x in made.items()} == {
+        "a": ((32, 32), "uint8"), "a_scale": ((4, 32), "float8_e4m3fn"),
+        "b": ((32, 16), "uint8"), "b_scale": ((4, 16), "float8_e4m3fn"),
+        "factor": ((1,), "float32"),
+    }  # fmt: skip
+    shapes = {n: (x.shape, x.dtype.storage) for n, x in op.shapes(SIZES, "nvfp4").items()}
+    assert shapes == {n: (x.shape, x.dtype) for n, x in made.items()}
+    values = op.formula(made, {"out_dtype": "auto"})["out"]
+    assert _bits(plain["a"].astype(np.float64) @ plain["b"], values) > 1.5
+    run = run_op("matmul", SIZES, "nvfp4").run
+    assert run.errors["out"].effective_bits > 20
+    assert any("scales apply to elements without rounding" in text for text in run.faults)
+
+
+def test_blocks_keep_what_a_format_alone_loses():
+    """Rows of very different size: one scale for each group follows them."""
+    draw = np.random.default_rng(0)
+    a = (draw.standard_normal((16, 64)) * 2.0 ** np.arange(-40, 24, 4)[:, None]).astype(np.float32)
+    inputs = {"a": a, "b": draw.standard_normal((64, 8)).astype(np.float32)}
+    alone, blocks = (
+        precision_study("matmul", inputs=inputs, dtypes=d, time=False).rows[0] for d in ("e4m3", "mxfp8")
+    )
+    assert alone.operands["a"].underflow > 300 > 50 > blocks.operands["a"].underflow
+    assert alone.operands["a"].overflow > 0
+
+
+def test_scales_are_traffic_and_codes_of_four_bits_are_half():
+    big = {"m": 1024, "n": 1024, "k": 1024}
+
+    def loaded(dtype):
+        run = run_op(
+            "matmul", big, dtype, values=False, tiling={"block_m": 128, "block_n": 128, "block_k": 256}
+        ).run
+        return sum(run.launches[0].core_bytes["AIC.GM to L1"])
+
+    eight, scaled, four = map(loaded, ("e4m3", "mxfp8", "mxfp4"))
+    assert scaled == pytest.approx(eight * (1 + 1 / 32), rel=1e-3)
+    assert four == pytest.approx(eight * (1 / 2 + 1 / 32), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"a_scale": None}, "a_scale is missing; operands in blocks have scales both"),
+        ({"a_scale": np.ones((3, 8), np.uint8)}, r"a_scale has shape \(3, 8\).*needs \(2, 8\)"),
+        ({"b_scale": np.ones((4, 2), np.uint8)}, r"b_scale has shape \(4, 2\).*needs \(2, 4\)"),
+        ({"b_scale": np.ones((4, 2), np.float32)}, "scales are uint8 and float32; both are uint8"),
+        ({"factor": np.ones(2, np.float32)}, r"factor has shape \(2,\); it must be \(1,\)"),
+        ({"a_scale": np.ones((2, 8))}, "'a_scale' holds float64; it must hold uint8, fp8e4nv or float32"),
+    ],
+)
+def test_scales_that_do_not_fit_are_refused(change, message):
+    tensors = get_operator("matmul").inputs({"m": 8, "n": 4, "k": 64}, "mxfp8") | change
+    with pytest.raises(UsageError, match=message):
+        run_op("matmul", inputs=tensors)
+
+
+def test_a_nan_scale_gives_nan_and_nothing_else_is_lost():
+    tensors = get_operator("matmul").inputs({"m": 8, "n": 4, "k": 64}, "mxfp8")
+    tensors["a_scale"][1, 3] = 255
+    out = run_op("matmul", inputs=tensors, time=False).outputs["out"]
+    assert np.isnan(out[3]).all()
+    assert np.isfinite(np.delete(out, 3, 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "int4/fp16/64",
+            "a product reads scales of groups of 16 with e4m3 or 32 with e8m0; these are 64 with fp16",
+        ),
+        ("mxfp9", "no data type 'mxfp9'; did you mean .*mxfp"),
+        ("e4m3/e8m0/none", "block 'none'"),
+    ],
+)
+def test_block_formats_that_no_product_reads_are_refused(name, message):
+    with pytest.raises(UsageError, match=message):
+        precision_study("matmul", sizes=SIZES, dtypes=name)
+
+
+@pytest.mark.parametrize("tiling", [{"split_k": 2}, {"keep": "a"}])
+def test_knobs_that_a_product_in_blocks_lacks_are_refused(tiling):
+    with pytest.raises(UsageError, match="operands in blocks are multiplied with"):
+        run_op("matmul", SIZES, "mxfp8", tiling=tiling)
+
+
+def test_tilings_of_blocks_are_not_searched():
+    with pytest.raises(UsageError, match="tilings are not searched for operands in blocks"):
+        explore("matmul", case=SIZES, dtype="mxfp8")
+
+
+def test_bounds_of_tilings_hold_in_a_format():
+    space = {"block_m": (64, 128), "block_n": (64, 128), "block_k": 256, "buffers": (1, 2), "group": 1}
+    found = explore("matmul", case={"m": 256, "n": 512, "k": 512}, dtype="hif8", space=space).found
+    assert len(found) >= 4
+    assert all(0 < x.evaluation.bound_us <= x.time_us for x in found)

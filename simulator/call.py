@@ -17,7 +17,7 @@ from .messages import Message, fault
 from .precision.cast_table import cast_modes
 from .precision.dtypes import DType, float16, is_floating, named
 from .products import Product
-from .products.product import WHAT_IF_RATE
+from .products.product import WHAT_IF_RATE, what_if_k
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,10 @@ def _rate(product: Product, t: DType) -> str:
     own = f"cube.k_per_cycle.{t.name}"
     if product.has(own):
         return f"{product.integer(own)} of k a cycle ({own})"
-    width = product.integer(WHAT_IF_RATE)
-    return f"{8 * width // t.bits} of k a cycle, as many bytes as of formats that it has ({WHAT_IF_RATE} = {width}, assumed)"
+    figure, k = product.figure(WHAT_IF_RATE), what_if_k(product, t.bits)
+    if figure.overridden:
+        return f"{k} of k a cycle ({WHAT_IF_RATE} = {figure.value}, chosen)"
+    return f"{k} of k a cycle, as many bytes as of formats that it has ({WHAT_IF_RATE} = {figure.value}, assumed)"
 
 
 def _operands(a: DType, b: DType) -> str:

@@ -18,6 +18,11 @@ from .reading import read_record
 WHAT_IF_RATE = "cube.what_if_k_bytes_per_cycle"  # of operands in formats that a Cube lacks
 
 
+def what_if_k(product: Product, bits: int) -> int:
+    """k a cycle of operands of so many bits in a format that the Cube lacks."""
+    return max(1, 8 * product.integer(WHAT_IF_RATE) // bits)
+
+
 def _size(key: str, doc: str) -> cached_property[int]:
     """A property with the whole number of a key."""
     found: cached_property[int] = cached_property(lambda product: product.integer(key))

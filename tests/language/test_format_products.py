@@ -126,7 +126,10 @@ def test_the_rate_is_an_assumed_figure_that_a_user_can_set() -> None:
     _, slow = multiplied(a, b, overrides={"cube.what_if_k_bytes_per_cycle": 16})
     assert slow.pipes["AIC.M"].busy_cycles > 1.8 * run.pipes["AIC.M"].busy_cycles
     assert sum("cube.what_if_k_bytes_per_cycle" in note for note in run.notes) == 1
-    assert "16 of k a cycle" in slow.faults[1]
+    assert "; 32 of k a cycle, as many bytes as of formats that it has (" in run.faults[1]
+    assert "; 16 of k a cycle (cube.what_if_k_bytes_per_cycle = 16, chosen); it takes" in slow.faults[1]
+    (a, _), (b, _) = drawn("e6m9", (16, 32), 0), drawn("e6m9", (32, 16), 1)
+    assert multiplied(a, b, overrides={"cube.what_if_k_bytes_per_cycle": 1})[1].cycles > 0
     assert run.launches[0].roofs["Cube fp8e4nv"].per_us == 2 * slow.launches[0].roofs["Cube fp8e4nv"].per_us
 
 

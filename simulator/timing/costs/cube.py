@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...errors import UsageError
 from ...precision.dtypes import named
 from ...products import Product
-from ...products.product import WHAT_IF_RATE
+from ...products.product import WHAT_IF_RATE, what_if_k
 from ...units.cube_rules import BLOCK_K
 from ..placement.l0_tiles import L0Tile, check_fits, check_given
 from ..placement.layouts import BLOCK_BYTES, align
@@ -69,7 +69,7 @@ class CubeCosts:
         key = f"cube.k_per_cycle.{operand}"
         if self.what_if(operand):
             size = item_bytes(operand)
-            return int(BLOCK_BYTES / size), int(self.product.integer(WHAT_IF_RATE) / size)
+            return int(BLOCK_BYTES / size), what_if_k(self.product, named(operand).bits)
         if not self.product.has(key):
             have = ", ".join(self.product.texts("dtypes.cube_inputs"))
             raise UsageError(f"the Cube of {self.product.name} takes no {operand} operands; it takes {have}")

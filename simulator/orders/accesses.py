@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..execution.float64.evaluation import TwinAccess, chosen_of
-from ..execution.float64.memory import Float64Memory, Twins
+from ..execution.float64.memory import Float64Memory, MemoryLeft, Twins
 from ..interpreter import regions
 from ..interpreter.tensors import Tensor, as_array
 from ..interpreter.values import OPAQUE, Pointers
@@ -64,18 +64,25 @@ class ExpressionMemory(Float64Memory):
         for name, places in self.places.items():
             at, off = np.divmod(places - address, dtype.itemsize)
             inside = (at >= 0) & (at < len(window)) & (off == 0)
-            for k in np.flatnonzero(inside).tolist():
-                index = tuple(int(i) for i in np.unravel_index(k, self.shapes[name]))
-                out[at[k]] = self._input(name, index, dtype)
+            if inside.any():
+                out[at[inside]] = self._inputs(name, dtype)[inside]
         left = out < 0
         if left.any():
             with np.errstate(invalid="ignore"):  # nobody may have written there
                 out[left] = self.expressions.constants(decode(window[left], dtype))
         return out
 
-    def _input(self, name: str, index: tuple[int, ...], dtype: DType) -> int:
+    def _inputs(self, name: str, dtype: DType) -> np.ndarray:
         traits = self.traits if dtype.is_floating() else FINITE
-        return self.expressions.input(name, index, VectorRounding(dtype.name, False, False), traits)
+        return self.expressions.inputs(
+            name, self.shapes[name], VectorRounding(dtype.name, False, False), traits
+        )
+
+    def keep(self, made: Iterable[MemoryLeft]) -> None:
+        """Whatever its size: what would be forgotten would count as constant."""
+        for new in made:
+            self.kept = [o for o in self.kept if o.end <= new.address or o.address >= new.end]
+            self.kept.append(new)
 
     def numbers_of(self, array: np.ndarray) -> np.ndarray:
         """Of the elements of an array that launches wrote; -1 where none did."""

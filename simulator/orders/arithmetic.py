@@ -88,6 +88,8 @@ class Arithmetic:
         self.fold = fold
         self.bounds: dict[int, int] = {}  # of expressions that are integers held as floats: the largest size
         self._unsigned: dict[int, int] = {}
+        self._zeros = frozenset((ZERO, expressions.constant(-0.0)))
+        self._steps: dict[tuple[ExpressionKind, int, tuple[int, ...]], int] = {}
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
@@ -404,14 +406,19 @@ class Arithmetic:
         of a zero counts; it begins with the rounding of the accumulator. A product with a constant zero and a finite factor
         adds nothing, unless it is all that keeps a sum of zeros from being -0.
         """
+        key = made, acc, factors
+        found = self._steps.get(key)
+        if found is None:
+            found = self._steps[key] = self._step(made, acc, factors)
+        return found
+
+    def _step(self, made: ExpressionKind, acc: int, factors: tuple[int, ...]) -> int:
         same, exact, signed = made.detail[-3:]
         kept: list[int] = []
-        dropped = False
         for a, b in zip(factors[::2], factors[1::2], strict=True):
-            if exact and self._no_product(a, b):
-                dropped = True
-            else:
-                kept += sorted((a, b)) if same else (a, b)
+            if not exact or self._zeros.isdisjoint((a, b)) or not self._no_product(a, b):
+                kept += (b, a) if same and b < a else (a, b)
+        dropped = len(kept) < len(factors)
         harmless = not signed or acc == ZERO or self.of.has(acc, NO_MINUS_ZERO)
         if not kept and harmless and (acc == ZERO or self.of.made[acc] == made):
             return acc
@@ -420,7 +427,7 @@ class Arithmetic:
         return self.of.number(made, (acc, *kept), 0, made.detail[0])
 
     def _no_product(self, a: int, b: int) -> bool:
-        return any(self._is_zero(zero) and self.of.has(x, FINITE) for zero, x in ((a, b), (b, a)))
+        return any(zero in self._zeros and self.of.has(x, FINITE) for zero, x in ((a, b), (b, a)))
 
 
 def _neutral(name: str, bits: int, signed: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,14 @@ from .drawing import draw
 from .elementwise import fold
 from .expressions import INPUT, ExpressionKind, ExpressionTable
 from .launches import Followed, LaunchSequence, expressions_of, values_of
-from .rendering import Words, inputs_of, parting
+from .rendering import ALL_TERMS, Words, inputs_of, parting
 from .variations import Configuration, Variations
 from .verdict import DIFFERS, NOT_PROVEN, SAME, Counterexample, ElementOrder, SameBits
 from .witness import Element, Witness, search
 
 TRIES = 60
 SECONDS = 20.0  # of looking for inputs
+MORE_WITNESSES, FEW = 4, 4  # that are tried for a simpler one, which has so many elements that are not 0
 MOST_CANDIDATES = 64  # differing elements among which the one of fewest inputs is taken
 
 
@@ -144,14 +145,33 @@ class _Comparison:
         involved = sorted({k for d in self.differences for k in d.pair})
         end = time.monotonic() + seconds
         for turn in range(tries):
-            inputs = draw(self.subject.inputs, frozenset(fixed), turn, self.finite)
+            inputs = draw(self.subject.inputs, fixed, turn, self.finite)
             found = search(self.subject.configurations, involved, inputs, self.signed_zeros, self._fewest)
             if found is not None:
-                made = self._elements(found.pair, found.output, found.index)
-                return found.simplest(self.subject.configurations, made, self.signed_zeros, end), turn + 1
+                return self._simplest(found, turn, fixed, involved, end), turn + 1
             if time.monotonic() > end:
                 return None, turn + 1
         return None, tries
+
+    def _simplest(
+        self, found: Witness, turn: int, fixed: frozenset[str], involved: Sequence[int], end: float
+    ) -> Witness:
+        """Of those that this and the next sets of inputs give, the one with the fewest elements that are not 0."""
+        best = self._made_simple(found, end)
+        for more in range(1, MORE_WITNESSES):
+            if self._left(best) <= FEW or time.monotonic() > end:
+                break
+            inputs = draw(self.subject.inputs, fixed, turn + more, self.finite)
+            again = search(self.subject.configurations, involved, inputs, self.signed_zeros, self._fewest)
+            best = min([best, *([] if again is None else [self._made_simple(again, end)])], key=self._left)
+        return best
+
+    def _made_simple(self, found: Witness, end: float) -> Witness:
+        made = self._elements(found.pair, found.output, found.index)
+        return found.simplest(self.subject.configurations, made, self.signed_zeros, end)
+
+    def _left(self, found: Witness) -> int:
+        return sum(found.is_kept(e) for e in self._elements(found.pair, found.output, found.index))
 
     def _fewest(self, pair: tuple[int, int], output: str, indices: np.ndarray) -> tuple[int, ...]:
         """Of elements that differ the one that the fewest elements of inputs make."""
@@ -200,7 +220,13 @@ class _Comparison:
         return self.arithmetic.of.number(ExpressionKind(INPUT, element))
 
     def _text(self, x: int, kept: frozenset[int] | None = None) -> str:
-        return Words(self.arithmetic.of, kept).text(x) if x >= 0 else "not written"
+        if x < 0:
+            return "not written"
+        return (
+            Words(self.arithmetic.of).text(x)
+            if kept is None
+            else Words(self.arithmetic.of, kept, ALL_TERMS).text(x)
+        )
 
 
 def common(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -29,9 +29,15 @@ def rounding(dtype: DType, numerics: Numerics) -> VectorRounding:
     return VectorRounding(dtype.name, saturates, numerics.flushes(dtype), numerics.flushes_operands(dtype))
 
 
-@functools.lru_cache(maxsize=1 << 14)
 def fold(r: VectorRounding, name: str, values: tuple[float, ...]) -> float:
     """What the Vector unit makes of constants; see `Arithmetic`."""
+    return _fold(r, name, tuple(x.hex() for x in map(float, values)))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _fold(r: VectorRounding, name: str, texts: tuple[str, ...]) -> float:
+    """Of texts, in which zeros of either sign are two."""
+    values = [float.fromhex(x) for x in texts]
     dtype = ty.from_name(r.dtype)
     assert isinstance(dtype, DType)
     flush = {(True, True): "flush", (True, False): "flush_results", (False, True): "flush_operands"}

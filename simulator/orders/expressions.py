@@ -41,6 +41,7 @@ class ExpressionTable:
         self.traits: list[int] = []
         self.settled: list[Any] = []
         self._numbers: dict[tuple[ExpressionKind, tuple[int, ...]], int] = {}
+        self._inputs: dict[tuple[Any, ...], np.ndarray] = {}
         self._constants = np.zeros(1024, bool)
         assert self.constant(0.0) == ZERO
 
@@ -104,6 +105,16 @@ class ExpressionTable:
     def input(self, name: str, index: tuple[int, ...], settled: Any = None, traits: int = FINITE) -> int:
         """The number of an element of an input."""
         return self.number(ExpressionKind(INPUT, (name, index)), (), traits, settled)
+
+    def inputs(
+        self, name: str, shape: tuple[int, ...], settled: Any = None, traits: int = FINITE
+    ) -> np.ndarray:
+        """The numbers of the elements of an input, flat."""
+        key = name, shape, settled, traits
+        if key not in self._inputs:
+            every = [self.input(name, index, settled, traits) for index in np.ndindex(*shape)]
+            self._inputs[key] = np.array(every, np.int64)
+        return self._inputs[key]
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 

@@ -177,12 +177,9 @@ class Following:
 
     def _pointers(self, r: Value, operands: list[np.ndarray]) -> np.ndarray:
         """Of an address nothing is asked but whether it depends on data, and on which."""
-        shaped = [x.reshape(len(x), *(1,) * (len(r.shape) + 1 - x.ndim), *x.shape[1:]) for x in operands]
-        if not all(x.size == 1 or x.shape[1:] == r.shape for x in shaped):
-            shaped = [x.reshape(-1)[:1].reshape(1, *(1,) * len(r.shape)) for x in operands]
-        return np.broadcast_to(
-            self.of.each(lambda *xs: self.of.number(ExpressionKind("address"), xs), *shaped), (1, *r.shape)
-        )
+        whole = [np.unique(x) for x in operands]
+        made = self.of.number(ExpressionKind("address"), tuple(np.concatenate(whole).tolist()))
+        return np.broadcast_to(np.int64(made), (max(map(len, operands)), *r.shape))
 
     def _elementwise(
         self, backend: NumpyBackend, op: Op, r: Value, operands: list[np.ndarray], made: Any

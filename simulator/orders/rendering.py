@@ -12,18 +12,24 @@ from .arithmetic import ABS, ADD, CAST, MAX, MIN, MUL, NEG, SELECT, SETTLE, SQUA
 from .expressions import CONSTANT, INPUT, PART, ExpressionTable
 
 Item = TypeVar("Item")
-MOST_TERMS = 6  # of one sum that are written out
-LEAST_LETTERS = 20
+MOST_TERMS, ALL_TERMS = 6, 16  # of one sum that are written out
+LEAST_LETTERS, FEW = 20, 3
 MOST_LETTERS = 120  # of an expression; the deeper a part is nested, the fewer it has
 SUMS = (ADD, SUB, SUM, SETTLE, CAST, SQUARE, NEG, ABS)
 INFIX = {SUB: " - ", MUL: " * ", "div": " / "}
 
 
 class Words:
-    """Of the expressions of several runs. kept: the elements of inputs (by number) that are not 0; None for all."""
+    """Of the expressions of several runs.
 
-    def __init__(self, expressions: ExpressionTable, kept: frozenset[int] | None = None) -> None:
+    kept: the elements of inputs (by number) that are not 0; None for all. most: terms of one sum that are written out.
+    """
+
+    def __init__(
+        self, expressions: ExpressionTable, kept: frozenset[int] | None = None, most: int = MOST_TERMS
+    ) -> None:
         self.of = expressions
+        self.most = most
         self.kept = kept
         self._depths: dict[int, int] = {}
         self._zeros: dict[int, bool] = {}
@@ -55,9 +61,9 @@ class Words:
         if made.name == CONSTANT:
             return f"{made.detail[0]:g}"
         if made.name == INPUT:
-            return f"{made.detail[0]}[{', '.join(map(str, made.detail[1]))}]"
-        if room < LEAST_LETTERS:
-            return self._short(x)
+            return f"{made.detail[0]}[{','.join(map(str, made.detail[1]))}]"
+        if room < LEAST_LETTERS and (short := self._short(x)):
+            return short
         if made.name == ADD or (made.name == SUM and operands):
             return self._sum(x, room)
         if made.name == STEP:
@@ -74,12 +80,11 @@ class Words:
         return x
 
     def _short(self, x: int) -> str:
-        """What it is made of, where there is no room for how."""
+        """What it is made of, where there is no room for how; "" where that is not much."""
         every = [y for y in inputs_of(self.of, [x]) if not self.is_zero(y)]
-        ends = [self.text(y) for y in (every[0], every[-1])] if every else ["constants"]
-        if len(every) < 3:
-            return f"({', '.join(dict.fromkeys(ends))})"
-        return f"({len(every)}: {ends[0]} ... {ends[1]})"
+        if len(every) <= FEW:
+            return ""
+        return f"({len(every)}: {self.text(every[0])} ... {self.text(every[-1])})"
 
     def _function(self, x: int, room: int) -> str:
         made, operands = self.of.made[x], self.of.operands[x]
@@ -99,7 +104,7 @@ class Words:
         return f"{name}({self._listed(operands, room)})"
 
     def _listed(self, operands: tuple[int, ...], room: int) -> str:
-        return ", ".join(_shortened([self.text(y, room // 3) for y in operands[:MOST_TERMS]], len(operands)))
+        return ", ".join(_shortened([self.text(y, room // 3) for y in operands[: self.most]], len(operands)))
 
     def _term(self, x: int, room: int) -> str:
         """In parentheses where it is a sum or the like."""
@@ -112,8 +117,8 @@ class Words:
         terms = self.chain(x)
         if all(self.is_zero(y) for y in terms):
             return "0"
-        written = [self._factor(y, room) for y in _ends(terms)]
-        return " + ".join(_gap(written, len(terms)))
+        written = [self._factor(y, room) for y in _ends(terms, self.most)]
+        return " + ".join(_gap(written, len(terms), self.most))
 
     def _factor(self, x: int, room: int) -> str:
         """A term of a sum: products need no parentheses."""
@@ -153,7 +158,7 @@ class Words:
             x = acc
         first = [] if self.is_zero(x) else [self._term(x, room)]
         every = [*first, *reversed(steps)]
-        return " + ".join(_gap(_ends(every), len(every))) or "0"
+        return " + ".join(_gap(_ends(every, self.most), len(every), self.most)) or "0"
 
     def _has_products(self, factors: list[int]) -> bool:
         return not all(
@@ -163,8 +168,8 @@ class Words:
     def _step(self, factors: list[int], room: int) -> str:
         every = zip(factors[::2], factors[1::2], strict=True)
         pairs = [(a, b) for a, b in every if not (self.is_zero(a) or self.is_zero(b))]
-        written = [f"{self._term(a, room)} * {self._term(b, room)}" for a, b in _ends(pairs)]
-        return f"[{' + '.join(_gap(written, len(pairs)))}]"
+        written = [f"{self._term(a, room)} * {self._term(b, room)}" for a, b in _ends(pairs, self.most)]
+        return f"[{' + '.join(_gap(written, len(pairs), self.most))}]"
 
 
 def inputs_of(expressions: ExpressionTable, numbers: Iterable[int]) -> list[int]:
@@ -199,16 +204,15 @@ def parting(expressions: ExpressionTable, a: int, b: int) -> tuple[int, int]:
     return a, b
 
 
-def _ends(items: list[Item]) -> list[Item]:
+def _ends(items: list[Item], most: int) -> list[Item]:
     """The first and last of many."""
-    return items if len(items) <= MOST_TERMS else [*items[: MOST_TERMS // 2], *items[-MOST_TERMS // 2 + 1 :]]
+    return items if len(items) <= most else [*items[: most // 2], *items[-most // 2 + 1 :]]
 
 
-def _gap(written: list[str], count: int) -> list[str]:
+def _gap(written: list[str], count: int, most: int) -> list[str]:
     """With a word for those that are left out between them."""
     left = count - len(written)
-    at = MOST_TERMS // 2
-    return written if left <= 0 else [*written[:at], f"({left} more)", *written[at:]]
+    return written if left <= 0 else [*written[: most // 2], f"({left} more)", *written[most // 2 :]]
 
 
 def _shortened(written: list[str], count: int) -> list[str]:

@@ -110,11 +110,8 @@ class _Varied:
     # -- tensors -----------------------------------------------------------------------------------------------------
 
     def _is_input(self, name: str) -> bool:
-        """What is read, but for memory that is one constant at first and only added to, or overwritten."""
-        if "in" not in self.ways[name]:
-            return "out" not in self.ways[name]
-        held = self.before[name]
-        return "out" not in self.ways[name] or not _is_uniform(held)
+        """What is read, and memory that is changed, but for such as holds one constant at first."""
+        return "out" not in self.ways[name] or not _is_uniform(self.before[name])
 
     def subject(self) -> Variations:
         """What is compared."""
@@ -123,6 +120,8 @@ class _Varied:
             chosen: Callable[[], Iterator[Configuration]] = getattr(self, f"_{axis}")
             made += list(chosen())
         inputs = {n: x for n, x in self.before.items() if self._is_input(n)}
+        read = [n for n, way in self.ways.items() if way == "in out" and n not in inputs]
+        self.notes += [f"{n} begins as launched, the same number in all its elements" for n in read]
         given = frozenset(self.asked.given)
         return Variations(
             self.call.kernel.name,

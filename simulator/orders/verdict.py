@@ -102,5 +102,5 @@ class SameBits:
 
 
 def place(found: Counterexample) -> str:
-    """ "out[0, 3]" """
-    return f"{found.output}[{', '.join(map(str, found.index))}]"
+    """ "out[0,3]" """
+    return f"{found.output}[{','.join(map(str, found.index))}]"

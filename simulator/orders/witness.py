@@ -16,7 +16,7 @@ from .launches import values_of
 from .variations import Configuration
 
 MOST_SHOWN = 8  # elements of inputs
-MOST_RUNS = 100  # of both configurations, to make the inputs simpler
+MOST_RUNS = 150  # of both configurations, to make the inputs simpler
 Outputs = Mapping[str, np.ndarray]
 Inputs = Mapping[str, np.ndarray]
 Element = tuple[str, tuple[int, ...]]  # of an input
@@ -46,7 +46,7 @@ class Witness:
     def nonzero(self, elements: Sequence[Element]) -> tuple[dict[str, float], int]:
         """Those of the elements that are not 0, as far as they are shown, and how many more."""
         some = [(n, i) for n, i in elements if self.is_kept((n, i))]
-        kept = {f"{n}[{', '.join(map(str, i))}]": _number(self.inputs[n][i]) for n, i in some}
+        kept = {f"{n}[{','.join(map(str, i))}]": _number(self.inputs[n][i]) for n, i in some}
         first = dict(list(kept.items())[:MOST_SHOWN])
         return first, len(kept) - len(first)
 
@@ -64,6 +64,7 @@ class Witness:
         left = [e for e in elements if _is_float(self.inputs[e[0]])]
         size = len(left)
         while size:
+            before = len(left)
             for some in [left[k : k + size] for k in range(0, len(left), size)]:
                 if runs == MOST_RUNS or time.monotonic() > end:
                     return found
@@ -71,7 +72,8 @@ class Witness:
                 if again is not None:
                     found = again
                     left = [e for e in left if e not in some]
-            size = min(size, len(left)) // 2
+            again_at_one = size == 1 and len(left) < before  # one may have become free by another
+            size = 1 if again_at_one else min(size, len(left)) // 2
         rounder = found.still(_rounder(found.inputs, left), configurations, signed_zeros)
         return found if rounder is None else rounder
 

@@ -14,7 +14,7 @@ from ..sections import Block, more
 from ..tables import fact, item
 
 MOST_NAMES = 12
-MOST_PAIRS = 6
+MOST_PAIRS = 4
 STYLES = {SAME: "bold green", DIFFERS: "bold red"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +12,9 @@ import numpy as np
 from ...simulator.device import Device, device
 from ...simulator.errors import AscendtileError, UsageError
 from ...simulator.orders.comparing import SECONDS, TRIES, compare
-from ...simulator.orders.launches import LaunchSequence
+from ...simulator.orders.launches import LaunchSequence, programs_meet
 from ...simulator.orders.variations import Configuration, Variations
-from ...simulator.orders.varying import ANY_CORES, ANY_ORDER, Asked
+from ...simulator.orders.varying import ANY_CORES, ANY_ORDER, RACES, USUAL_AXES, Asked
 from ...simulator.orders.verdict import SameBits
 from ...simulator.products import Product, product_names
 from ..operator.messages import near
@@ -35,7 +36,7 @@ SMALL = "tiny"  # the case that every operator has
 def same_bits(
     name: str | Operator,
     case: str | Case | Sizes | None = None,
-    vary: Sequence[str] = ("batch", "tiling", "cores", "order"),
+    vary: Sequence[str] = USUAL_AXES,
     *,
     dtype: str | None = None,
     product: str | Product | None = None,
@@ -137,7 +138,7 @@ class _Varied:
     # -- plans ---------------------------------------------------------------------------------------------------------
 
     def _plan(self, way: _Way, inputs: Mapping[str, np.ndarray]) -> Plan:
-        tensors = {n: np.ascontiguousarray(x) for n, x in inputs.items()}
+        tensors = dict(inputs)
         with self._on(way) as machine:
             self.op.dtypes_on(machine.product)
             self.op.check(tensors, self.problem.options, machine.product)
@@ -148,20 +149,32 @@ class _Varied:
                 call_of(step)
             return plan
 
+    def _some(self, way: _Way, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Copies of the inputs of a configuration."""
+        return {n: np.array(x, order="C") for n, x in self.batch.first(way.samples, inputs).items()}
+
     def _on(self, way: _Way) -> Any:
         return device(way.product or self.machine.product)
 
     def _launches(self, way: _Way) -> Callable[[Mapping[str, np.ndarray]], LaunchSequence]:
-        def launches(inputs: Mapping[str, np.ndarray]) -> LaunchSequence:
-            tensors = {n: np.ascontiguousarray(x) for n, x in self.batch.first(way.samples, inputs).items()}
-            with self._on(way) as machine:
-                context = PlanContext(machine.product, values=True)
-                plan = plan_that_fits(
-                    self.op, tensors, self.problem.options, self.op.read_tiling(way.knobs), context
-                )
+        """Planned once; the next time its tensors begin as they were planned."""
+
+        @functools.cache
+        def planned() -> tuple[LaunchSequence, list[tuple[np.ndarray, np.ndarray]]]:
+            tensors = self._some(way, self.inputs)
+            plan = self._plan(way, tensors)
+            with self._on(way):
                 calls = [call_of(step) for step in plan.steps]
             found = LaunchSequence(calls, tensors, self._compared(way, plan))
-            return found if way.seed is None else found.with_seed(way.seed)
+            return found if way.seed is None else found.with_seed(way.seed), _begin(plan)
+
+        def launches(inputs: Mapping[str, np.ndarray]) -> LaunchSequence:
+            found, begin = planned()
+            for array, before in begin:
+                array[...] = before
+            for n, x in self.batch.first(way.samples, inputs).items():
+                found.inputs[n][...] = x
+            return found
 
         return launches
 
@@ -174,7 +187,7 @@ class _Varied:
 
     def _made_by_the_host(self) -> dict[str, str]:
         """Tensors that a plan makes out of the values of inputs: their elements would count as constants."""
-        others = {n: x[..., ::-1] if x.ndim else x for n, x in self.inputs.items()}
+        others = {n: np.ascontiguousarray(x[..., ::-1]) if x.ndim else x for n, x in self.inputs.items()}
         plans = [self._plan(self.base, x) for x in (self.inputs, others)]
         made = [
             [x for step in plan.steps for x in _own_arrays(step.arguments, self.inputs)] for plan in plans
@@ -185,7 +198,7 @@ class _Varied:
     def _tried(self, name: str, way: _Way, note: str = "") -> Iterator[Configuration]:
         """A configuration, if the operator takes it; with tiling the same as before it is none."""
         try:
-            plan = self._plan(way, self.batch.first(way.samples, self.inputs))
+            plan = self._plan(way, self._some(way, self.inputs))
         except AscendtileError as e:
             text = str(e).splitlines()[0]
             if note != "suggested":
@@ -230,8 +243,11 @@ class _Varied:
 
     def _order(self) -> Iterator[Configuration]:
         found = self._launches(self.base)(self.inputs)
-        if not found.ordered:
+        if not programs_meet(found):
             self.laws.append(ANY_ORDER)
+            return
+        if not found.has_atomics:
+            self.notes.append(RACES)
             return
         for seed in range(self.asked.seeds):
             yield Configuration(f"order of seed {seed}", self._launches(replace(self.base, seed=seed)))
@@ -258,6 +274,12 @@ class _Varied:
             fixed = " ".join(f"{n}={x}" for n, x in self.plan.used.items() if n in self.op.order_knobs)
             out.append(f"the tiling follows the batch; fix it{f': --tiling {fixed}' if fixed else ''}")
         return out
+
+
+def _begin(plan: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The tensors of all launches, each with what it holds before the first."""
+    arrays = {id(x): x for step in plan.steps for x in step.arguments.values() if isinstance(x, np.ndarray)}
+    return [(x, x.copy()) for x in arrays.values() if x.flags.writeable]
 
 
 def _own_arrays(arguments: Mapping[str, Any], inputs: Arrays) -> list[np.ndarray]:

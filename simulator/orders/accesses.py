@@ -19,6 +19,7 @@ from ..units.vector import decode
 from .arithmetic import VectorRounding
 from .elementwise import WHOLE_SETS, Elementwise
 from .expressions import FINITE, ZERO, ExpressionKind, ExpressionTable
+from .sharing import Sharing
 
 if TYPE_CHECKING:
     from ..execution.numpy_backend import NumpyBackend
@@ -29,6 +30,7 @@ class Follower(Protocol):
 
     twins: Twins
     elementwise: Elementwise
+    sharing: Sharing
 
     def constants(self, backend: NumpyBackend, x: Any, v: Value) -> np.ndarray: ...
     def unknown(self, op: Op, why: str) -> None: ...
@@ -116,6 +118,17 @@ class ExpressionAccess(TwinAccess):
         if self.op.results and v is self.op.results[0]:  # what the run has where nothing is loaded is 0
             return np.zeros(np.atleast_1d(np.asarray(x)).shape, np.int64)
         return self.following.constants(self.backend, x, v)
+
+    def _one(self, pointer: Pointers, mask: Any, args: list[Any], twins: list[Any], made: Any) -> Any:
+        twin = self.twins.of(pointer.tensor)
+        if twin is not None and twin.window is not None:
+            where = self._where(twin, pointer, mask)
+            numbers = np.unique(self.backend.interpreter.programs)
+            self.following.sharing.met |= len(numbers) > 1
+            self.following.sharing.access(
+                twin.window, where.at[chosen_of(where)], int(numbers[0]), self.op.kind != "load"
+            )
+        return super()._one(pointer, mask, args, twins, made)
 
     def without_twin(self, pointer: Pointers, mask: Any, made: Any) -> Any:
         self.following.unknown(self.op, ANOTHER_TYPE)

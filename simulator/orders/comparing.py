@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import AscendtileError, UsageError
 from .arithmetic import Arithmetic
 from .drawing import draw
 from .elementwise import fold
@@ -70,9 +70,11 @@ class _Comparison:
     def _followed(self, configuration: Configuration) -> Followed:
         launches = configuration.launches(self.subject.inputs)
         unknown = {n: x for n, x in launches.inputs.items() if n not in self.subject.given}
-        return expressions_of(
-            LaunchSequence(launches.calls, unknown, launches.outputs), self.arithmetic, self.finite
-        )
+        followed = LaunchSequence(launches.calls, unknown, launches.outputs)
+        try:
+            return expressions_of(followed, self.arithmetic, self.finite)
+        except AscendtileError as e:
+            raise UsageError(f"{self.subject.name} does not run with {configuration.name}: {e}") from None
 
     def _differences(self) -> list[DifferingElements]:
         out = []

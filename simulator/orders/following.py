@@ -23,6 +23,7 @@ from .accesses import ExpressionAccess
 from .along import Along
 from .elementwise import Elementwise
 from .expressions import INPUT, ExpressionKind
+from .sharing import Sharing
 
 if TYPE_CHECKING:
     from ..execution.numpy_backend import NumpyBackend
@@ -86,6 +87,7 @@ class Following:
         self.twins = twins
         self.depends: dict[str, set[str]] = {}
         self.unknowns: dict[str, str] = {}
+        self.sharing = Sharing()
         self._given: dict[int, Any] = {}
         self._makers: dict[int, Any] = {}
 

@@ -10,14 +10,14 @@ import numpy as np
 from ..call import Call
 from ..execution.float64.memory import Twins
 from ..execution.run import run_values
-from ..interpreter.program_order.order import find_order
 from ..interpreter.tensors import as_array
 from ..interpreter.two_cores.flags import scheduling
 from ..launch import compute, programs_at_once
 from ..numerics import numerics
 from .accesses import ExpressionMemory
 from .arithmetic import Arithmetic
-from .elementwise import Elementwise
+from .elementwise import Elementwise, fold
+from .expressions import ExpressionTable
 from .following import Following
 
 
@@ -35,22 +35,28 @@ class LaunchSequence:
         return replace(self, calls=calls)
 
     @property
-    def ordered(self) -> list[str]:
-        """Kernels whose results depend on the order of their programs."""
-        return [c.kernel.name for c in self.calls if _depends_on_order(c)]
+    def has_atomics(self) -> bool:
+        """Whether another order of the programs is one that the device may take."""
+        return any(c.program.of_kind("atomic") for c in self.calls)
 
 
 @dataclass(frozen=True)
 class Followed:
     """Numbers of the expressions of each output, in its shape; -1 where nothing was written.
 
-    depends: places where the course of the run goes by data -> inputs by which it goes. unknowns: places that were not
-    followed, with why.
+    met: whether programs of a launch meet in memory. depends: places where the course of the run goes by data -> inputs by
+    which it goes. unknowns: places that were not followed, with why.
     """
 
     outputs: Mapping[str, np.ndarray]
     depends: Mapping[str, set[str]] = field(default_factory=dict)
     unknowns: Mapping[str, str] = field(default_factory=dict)
+    met: bool = False
+
+
+def programs_meet(launches: LaunchSequence) -> bool:
+    """Whether programs of a launch meet in memory; if not, no order of them can show."""
+    return expressions_of(launches, Arithmetic(ExpressionTable(), fold)).met
 
 
 def values_of(launches: LaunchSequence) -> dict[str, np.ndarray]:
@@ -65,16 +71,18 @@ def expressions_of(launches: LaunchSequence, arithmetic: Arithmetic, finite: boo
     memory = ExpressionMemory(arithmetic.of, {n: plain(x) for n, x in launches.inputs.items()}, finite)
     depends: dict[str, set[str]] = {}
     unknowns: dict[str, str] = {}
+    met = False
     for call in launches.calls:
         twins = Twins(memory, call.tensors.values())
         following = Following(Elementwise(arithmetic, numerics(call.device)), twins)
         _follow(call, following)
         twins.leave()
+        met |= following.sharing.met
         unknowns |= following.unknowns
         for place, names in following.depends.items():
             depends.setdefault(place, set()).update(names)
     outputs = {name: memory.numbers_of(plain(x)) for name, x in launches.outputs.items()}
-    return Followed(outputs, depends, unknowns)
+    return Followed(outputs, depends, unknowns, met)
 
 
 def _follow(call: Call, following: Following) -> None:
@@ -101,7 +109,3 @@ def plain(x: object) -> np.ndarray:
     array = as_array("", x)
     assert array is not None
     return array
-
-
-def _depends_on_order(call: Call) -> bool:
-    return find_order(call.program, call.grid, call.arguments, call.device.step_limit).depends

@@ -12,7 +12,7 @@ from ..call import Call, check
 from ..device import using
 from ..errors import AscendtileError, NeedsDataError, UsageError
 from ..interpreter.interpreter import DataDependentError
-from ..interpreter.program_order.order import directions, find_order
+from ..interpreter.program_order.order import directions
 from ..interpreter.tensors import Tensor, memory_kept
 from ..launch import place
 from ..numerics import numerics
@@ -21,17 +21,19 @@ from ..products import load_product, product_names
 from ..trials.knobs import grid_text, with_size
 from ..trials.work import reach
 from .comparing import SECONDS, TRIES, compare
-from .launches import LaunchSequence, plain
+from .launches import LaunchSequence, plain, programs_meet
 from .variations import Configuration, Variations
 from .verdict import SameBits
 
 AXES = ("batch", "tiling", "cores", "order", "product")
+USUAL_AXES = AXES[:4]
 SEEDS = 4
 STEPS = (2, 0.5)  # times a compile-time size
 ANY_ORDER = (
     "order: holds for every order of the programs, none of which reads or updates what another one writes"
 )
 ANY_CORES = "cores: holds for any number of cores, which only changes when a program runs: the grid says what each does"
+RACES = "order: programs meet in memory without atomics; `ascendtile check` tells races"
 NO_BATCH = "batch: no scalar argument and no axis of the grid is the length of the first axis of an input and an output"
 
 
@@ -44,7 +46,7 @@ class Asked:
     given; all elements of others are unknown.
     """
 
-    vary: Sequence[str] = AXES
+    vary: Sequence[str] = USUAL_AXES
     tilings: Mapping[str, Sequence[int]] = field(default_factory=dict)
     batch: Sequence[int] = ()
     batch_name: str = ""
@@ -226,7 +228,7 @@ class _Varied:
             changed = with_size(self.call, name, n)
             if isinstance(changed, str) and asked:
                 other = self._again({name: n})
-                changed = other if _writes_alike(self.call, other) else changed
+                changed = other if _works_alike(self.call, other) else changed
         except AscendtileError as e:
             changed = str(e)
         if isinstance(changed, str):
@@ -245,18 +247,17 @@ class _Varied:
             return
         for n in dict.fromkeys((1, max(1, now[0] // 2), now[0] + 1)):
             changed = self._again({}, (n, 1, 1))
-            if n != now[0] and _writes_alike(self.call, changed):
+            if n != now[0] and _works_alike(self.call, changed):
                 yield Configuration(f"grid {n}", self._launches(changed))
 
     def _order(self) -> Iterator[Configuration]:
         call = self.call
-        if not find_order(call.program, call.grid, call.arguments, call.device.step_limit).depends:
+        found = self._launches(call)({n: x for n, x in self.before.items() if self._is_input(n)})
+        if not programs_meet(found):
             self.laws.append(ANY_ORDER)
             return
-        if not call.program.of_kind("atomic"):
-            self.notes.append(
-                "order: programs read what others write without atomics; `ascendtile check` tells races"
-            )
+        if not found.has_atomics:
+            self.notes.append(RACES)
             return
         for seed in range(self.asked.seeds):
             changed = replace(call, device=replace(call.device, atomic_seed=seed))
@@ -335,9 +336,9 @@ def _grid_axis(now: int, batch: int, n: int, sizes: Sequence[int]) -> int:
     return -(-n // blocks[0]) if blocks else now
 
 
-def _writes_alike(call: Call, other: Call) -> bool:
-    """Whether both store the same elements; False where that is not known."""
+def _works_alike(call: Call, other: Call) -> bool:
+    """Whether both read and store the same elements; False where that is not known."""
     try:
-        return reach(call).written == reach(other).written
+        return reach(call) == reach(other)
     except (DataDependentError, NeedsDataError, AscendtileError):
         return False

@@ -1,0 +1,193 @@
+"""What is varied of a launch, what it leaves behind, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.launch import prepare
+from ascendtile.simulator.observers import watch_calls
+from ascendtile.simulator.orders.varying import ANY_CORES, ANY_ORDER, Asked, compare_launch
+from ascendtile.simulator.orders.verdict import DIFFERS, NOT_PROVEN, SAME
+
+from . import meeting, others, sums
+
+
+def call_of(kernel, grid, **given):
+    """A launch that can be made again."""
+    with sim.device(explain=True):
+        return prepare(kernel, grid, (), given)
+
+
+def rows(count=4, n=64):
+    return np.random.default_rng(n).standard_normal((count, n), np.float32)
+
+
+def row_sums(n=64, kernel=sums.chunks_one_by_one, grid=(4,), **constants):
+    x = rows(n=n)
+    return call_of(kernel, grid, x=x, out=np.zeros(4, np.float32), n=n, **(constants or {"BLOCK": 64}))
+
+
+def test_each_axis_has_its_configurations_and_its_laws():
+    verdict = compare_launch(row_sums(128))
+    assert verdict.configurations == ["as launched", "batch=1", "batch=2", "BLOCK=128", "BLOCK=32"]
+    assert verdict.laws == [ANY_CORES, ANY_ORDER]
+    assert verdict.differing[0] == ("as launched", "BLOCK=32")
+    assert verdict.advice == ["fix BLOCK for all launches: it cuts a sum, or the order of one"]
+
+
+def test_the_batch_is_cut_from_tensors_numbers_and_grid():
+    call = call_of(meeting.persistent, (2,), x=rows(), out=np.zeros(4, np.float32), rows=4, n=64, BLOCK=64)
+    verdict = compare_launch(call, Asked(["batch"], batch=[1, 3]))
+    assert verdict.configurations == ["as launched", "rows=1", "rows=3"]
+    assert verdict.same
+
+
+def test_a_grid_that_is_a_function_follows_the_batch_and_the_tile():
+    call = call_of(
+        others.elementwise, lambda meta: (-(-meta["n"] // meta["BLOCK"]),), x=rows(1, 256)[0], out=np.zeros(256, np.float32),
+        n=256, BLOCK=64,
+    )  # fmt: skip
+    verdict = compare_launch(call, Asked(["batch", "tiling"]))
+    assert [c.partition(",")[0] for c in verdict.configurations] == [
+        "as launched",
+        "n=1",
+        "n=128",
+        "BLOCK=128",
+        "BLOCK=32",
+    ]
+    assert verdict.same
+
+
+def test_programs_that_go_on_by_their_number_are_more_and_fewer():
+    call = call_of(
+        meeting.persistent_total, (2,), x=rows(), out=np.zeros(1, np.float32), rows=4, n=64, BLOCK=64
+    )
+    verdict = compare_launch(call, Asked(["cores"]))
+    assert verdict.configurations == ["as launched", "grid 1", "grid 3"]
+    assert verdict.kind == DIFFERS
+    assert verdict.advice == ["fix the number of programs: it decides which of them adds what"]
+
+
+def test_orders_are_drawn_where_the_result_depends_on_one():
+    call = call_of(meeting.atomic_sum, (4,), x=rows(1, 256), out=np.zeros(1, np.float32), n=256, BLOCK=64)
+    verdict = compare_launch(call, Asked(["order"], seeds=2))
+    assert verdict.configurations == ["as launched", "order of seed 0", "order of seed 1"]
+    assert verdict.kind == DIFFERS
+    assert "meeting.py" in verdict.advice[0]
+
+
+def test_products_with_the_same_numerics_are_one():
+    verdict = compare_launch(row_sums(), Asked(["product"]))
+    assert len(verdict.configurations) < 4
+    assert verdict.kind == DIFFERS  # one of them stops at the largest finite value
+    assert {"inf", "-inf"} & {o.value for o in verdict.counterexample.orders}
+
+
+def test_a_comparison_leaves_the_tensors_as_they_were():
+    call = row_sums(128)
+    x, out = (call.tensors[n].source for n in ("x", "out"))
+    out[...] = 7
+    before = x.copy()
+    compare_launch(call)
+    assert (x == before).all()
+    assert (out == 7).all()
+
+
+def test_strided_and_overlapping_tensors_are_what_they_are():
+    whole = rows(4, 128)
+    x, out = whole[:, :64], whole[:, 64]
+    call = call_of(sums.whole_row, (4,), x=x, out=np.zeros(4, np.float32), n=128, BLOCK=64)
+    assert compare_launch(call, Asked(["batch"])).same
+    assert out.shape == (4,)
+
+
+@sim.jit
+def doubled(x, n, BLOCK: sums.tl.constexpr):
+    i = sums.tl.program_id(0) * BLOCK + sums.tl.arange(0, BLOCK)
+    v = sums.tl.load(x + i, mask=i < n, other=0.0)
+    sums.tl.store(x + i, v + v, mask=i < n)
+
+
+def test_what_is_changed_in_place_is_an_input_too():
+    grid = call_of(doubled, lambda meta: (-(-meta["n"] // meta["BLOCK"]),), x=rows(1, 64)[0], n=64, BLOCK=16)
+    assert compare_launch(grid, Asked(["tiling"])).kind == SAME
+
+
+def looked_up():
+    index = np.array([2, 0, 1, 1], np.int32)
+    return call_of(
+        meeting.looked_up, (4,), table=rows(5), index=index, out=np.zeros(4, np.float32), n=64, BLOCK=64
+    )
+
+
+def test_a_course_by_data_is_not_proven_unless_the_data_is_given():
+    open_ = compare_launch(looked_up(), Asked(["batch"], batch=[2], batch_name="grid"))
+    assert open_.kind == NOT_PROVEN
+    assert [names for names in open_.depends.values()] == [["index"]]
+    assert "goes by index" in open_.words
+    assert compare_launch(looked_up(), Asked(["batch"], batch=[2], batch_name="grid", given=["index"])).same
+
+
+def test_a_branch_by_data_is_told_with_its_line():
+    call = call_of(meeting.branching, (4,), x=rows(), out=np.zeros(4, np.float32), n=64, BLOCK=64)
+    verdict = compare_launch(call, Asked(["batch"]))
+    assert verdict.kind == NOT_PROVEN
+    assert all("meeting.py" in place for place in verdict.depends)
+
+
+def test_infinities_among_the_inputs_are_asked_for():
+    """Masked with -inf a row of infinities is NaN, with or without masked lanes; only the proof needs finite inputs."""
+    call = call_of(others.softmax, (4,), x=rows(4, 50), out=np.zeros((4, 50), np.float32), n=50, BLOCK=64)
+    asked = Asked(["tiling"], {"BLOCK": [128]})
+    assert compare_launch(call, asked).same
+    assert not compare_launch(call, asked, finite=False, tries=3).same
+
+
+def test_signs_of_zeros_count_if_they_are_asked_for():
+    call = row_sums(64, sums.whole_row, BLOCK=64)
+    asked = Asked(["tiling"], {"BLOCK": [128]})
+    assert compare_launch(call, asked).zero_signs
+    signed = compare_launch(call, asked, signed_zeros=True)
+    assert signed.kind == DIFFERS
+    assert {o.bits for o in signed.counterexample.orders} == {"0x00000000", "0x80000000"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"vary": ["colour"]},
+            "cannot vary 'colour'; what can be varied is batch, tiling, cores, order, product",
+        ),
+        ({"batch": [0]}, "a batch is at least 1, got 0"),
+        ({"seeds": 0}, "seeds is 0; at least one order"),
+        ({"tilings": {"WIDTH": [4]}}, "no compile-time size 'WIDTH'; it has BLOCK"),
+        ({"given": ["y"]}, "has no tensor 'y'; it has x, out"),
+        ({"batch_name": "m", "vary": ["batch"]}, "no integer argument 'm'; it has n, and grid"),
+        (
+            {"batch": [9], "vary": ["batch"]},
+            "the launch has a batch of 4, 9 is asked for; launch it with the largest",
+        ),
+        (
+            {"tilings": {"BLOCK": [32]}, "vary": ["tiling"]},
+            "BLOCK=32 cannot be compared: a length that is reduced",
+        ),
+        ({"vary": ["order"]}, "there is one configuration to compare"),
+        ({"products": ["ascend1"], "vary": ["product"]}, "ascend1"),
+    ],
+)
+def test_what_cannot_be_varied_is_refused_with_the_way_out(asked, message):
+    with pytest.raises(UsageError, match="(?s).*" + message.replace("(", r"\(")):
+        compare_launch(row_sums(64, sums.whole_row), Asked(**asked))
+
+
+def test_those_who_watch_calls_are_told_before_the_launch():
+    x, out = rows(), np.zeros(4, np.float32)
+    seen = []
+    with watch_calls(lambda call: seen.append((call.kernel.name, out.copy(), call.again is not None))):
+        sums.whole_row[(4,)](x, out, 64, BLOCK=64)
+    assert [(name, before.any(), again) for name, before, again in seen] == [("whole_row", False, True)]
+    assert out.any()

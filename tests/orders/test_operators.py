@@ -26,6 +26,7 @@ def test_a_sum_over_rows_is_no_matter_of_the_batch():
     assert "batch: not compared, as they have no part for each sample: dgamma" in verdict.notes
 
 
+@pytest.mark.exhaustive
 def test_a_sum_over_cores_goes_by_their_number():
     verdict = same_bits("rms_norm_grad", SMALL, ("cores",))
     assert verdict.kind == DIFFERS

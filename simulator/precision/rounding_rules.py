@@ -110,11 +110,13 @@ def _beyond(fmt: Format, overflow: str, largest: int) -> int:
 
 
 def _nan(fmt: Format, overflow: str) -> dict[str, int]:
-    """Bits of a NaN that stay, and that are set. A format without NaN has minus zero for it, as ml_dtypes has."""
+    """Bits of a NaN that stay, and that are set. A format without NaN has minus zero for it, as ml_dtypes has; one without a
+    zero its least value."""
+    zero = 0 if fmt.zero else _word(fmt.min_subnormal)
     if overflow == "saturate":
-        return {"nan_and": 0, "nan_or": 0}
+        return {"nan_and": 0, "nan_or": zero}
     if fmt.nan == "none":
-        return {"nan_and": 0, "nan_or": _SIGN if fmt.is_float and fmt.signed else 0}
+        return {"nan_and": 0, "nan_or": _SIGN if fmt.is_float and fmt.signed and fmt.zero else zero}
     payload = ~((1 << 23 - fmt.mantissa) - 1) & 0xFFFFFFFF if fmt.nan == "ieee" else _SIGN
     return {"nan_and": payload, "nan_or": _NAN}
 

@@ -27,14 +27,22 @@ from .steps import MORE, Steps, names_of, read_steps
 
 @dataclass
 class _State:
-    """errors: by experiment, why it has no result. left: by question, the configurations that agree with its bits."""
+    """errors: by experiment, why it has no result. steps: of formats for which they are known.
+
+    left: by question, the configurations that agree with its bits.
+    """
 
     observed: Mapping[str, Words]
     errors: Mapping[str, str]
     named: Choices = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    steps: dict[str, Steps] = field(default_factory=dict)
     answers: list[ProbeAnswer] = field(default_factory=list)
     left: dict[str, list[Choices]] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Products of a step by format."""
+        return {fmt: s.size for fmt, s in self.steps.items() if s.size is not None}
 
     def missing(self, experiments: Iterable[str]) -> str:
         """Which of them have no result, and why; empty if all have."""
@@ -69,31 +77,32 @@ def decide(
 
 
 def _steps(state: _State) -> None:
-    found: dict[str, Steps] = {}
     for fmt in FORMATS:
-        names = names_of(fmt)
-        gone = state.missing(names)
+        gone = state.missing(names_of(fmt))
         if gone:
             state.answers.append(ProbeAnswer(_steps_question(fmt), OPEN, detail=gone))
             continue
-        found[fmt] = read_steps(fmt, state.observed)
-        state.answers.append(_steps_answer(fmt, found[fmt]))
-        if found[fmt].size is not None:
-            state.sizes[fmt] = int(found[fmt].size or 0)
-    orders = {s.order for s in found.values() if s.size is not None and s.order}
-    if len(orders) == 1:
-        state.named["cube_k_order"] = orders.pop()
-    elif orders:
+        found = read_steps(fmt, state.observed)
+        state.answers.append(_steps_answer(fmt, found))
+        if found.size is not None:
+            state.steps[fmt] = found
+    orders = _name_steps(state)
+    if len(orders) > 1:
+        values = {"cube_k_order": tuple(sorted(orders))}
         detail = "formats differ, which no choice of the numerics can say"
-        state.answers.append(
-            ProbeAnswer(
-                "order of steps of all formats", NONE, {"cube_k_order": tuple(sorted(orders))}, detail=detail
-            )
-        )
-    if "fp16" in found:
-        state.named["fp16_accumulator"] = "on" if found["fp16"].accumulator == "fp16" else "off"
-    if state.sizes:
-        state.named["cube_block_k"] = steps_text(state.sizes)
+        state.answers.append(ProbeAnswer("order of steps of all formats", NONE, values, detail=detail))
+
+
+def _name_steps(state: _State) -> set[str]:
+    """What the formats whose steps are known say together; the orders that they have."""
+    orders = {s.order for s in state.steps.values() if s.order}
+    told: Choices = {"cube_k_order": next(iter(orders))} if len(orders) == 1 else {}
+    if "fp16" in state.steps:
+        told["fp16_accumulator"] = "on" if state.steps["fp16"].accumulator == "fp16" else "off"
+    if state.steps:
+        told["cube_block_k"] = steps_text(state.sizes)
+    state.named = {n: x for n, x in state.named.items() if n not in STEPS} | told
+    return orders
 
 
 def _steps_question(fmt: str) -> str:
@@ -121,12 +130,10 @@ def _ask(question: Question, state: _State) -> None:
     if question.choices == SUMS and state.named.get("fp16_accumulator") == "on":
         question = replace(question, choices=(*SUMS, "overflow_mode"))  # sums reach the end of 11 bits
     names = _answerable(question, state)
-    gone = state.missing(question.experiments if not question.formats or not names else names)
-    unknown = [n for n in question.needs if n not in state.named]
-    if gone or unknown or not names:
-        detail = gone or f"needs {', '.join(unknown)}" if gone or unknown else "needs the steps of a format"
+    lacks = _lacks(question, names, state)
+    if lacks:
         state.answers.append(
-            ProbeAnswer(question.name, OPEN, {n: () for n in question.choices}, detail=detail)
+            ProbeAnswer(question.name, OPEN, dict.fromkeys(question.choices, ()), detail=lacks)
         )
         return
     experiments = [all_experiments()[n] for n in names]
@@ -143,6 +150,15 @@ def _ask(question: Question, state: _State) -> None:
     values = {n: tuple(dict.fromkeys(c[n] for c in left)) for n in question.choices}
     state.answers.append(ProbeAnswer(question.name, NAMED, values, tuple(names), bits))
     state.named |= {n: x[0] for n, x in values.items() if len(x) == 1 and n in SUMS}
+
+
+def _lacks(question: Question, names: list[str], state: _State) -> str:
+    """Why a question cannot be decided; empty if it can, with the experiments `names`."""
+    gone = state.missing(names or question.experiments)
+    unknown = [n for n in question.needs if n not in state.named]
+    if gone or unknown:
+        return gone or f"needs {', '.join(unknown)}"
+    return "" if names else f"needs the steps of {' or '.join(question.formats)}"
 
 
 def _answerable(question: Question, state: _State) -> list[str]:
@@ -211,7 +227,7 @@ def _named_elsewhere(name: str, answer: ProbeAnswer, state: _State) -> bool:
 def _choices(state: _State) -> Choices:
     """The named ones: of steps, and those of which one value is left."""
     steps = {a: x for a, x in state.named.items() if a in STEPS}
-    if any(k == MORE for k in state.sizes.values()):
+    if "cube_block_k" in steps:
         steps["cube_block_k"] = steps_text({f: k for f, k in state.sizes.items() if k != MORE})
     failed = {n for a in state.answers if a.verdict == NONE for n in a.values}
     found = {
@@ -234,8 +250,8 @@ def _check(state: _State) -> None:
         if wrong and answer.verdict == NAMED:
             detail = f"the pattern is that of {_told(answer)}, but {', '.join(wrong)} has bits that the units do not give"
             state.answers[i] = replace(answer, verdict=NONE, values={}, detail=detail)
-            state.sizes.pop(answer.question.split()[2].lower(), None)
-            state.named["cube_block_k"] = steps_text(state.sizes)
+            state.steps.pop(names[0].split("_")[1])
+            _name_steps(state)
 
 
 def _as_named(name: str, chosen: Choices, state: _State) -> bool:

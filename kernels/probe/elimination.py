@@ -29,11 +29,11 @@ def agreeing(
     observed: Mapping[str, Words],
 ) -> list[Choices]:
     """Candidates, each with what `base` says of other choices, that give every observed bit."""
-    left = list(candidates)
+    left = [(c, units_of(base | c)) for c in candidates]
     for experiment in experiments:
         for part, words in _parts(experiment, observed[experiment.name]):
-            left = [c for c in left if same(predict(part, units_of(base | c)), words, part)]
-    return left
+            left = [(c, units) for c, units in left if same(predict(part, units), words, part)]
+    return [c for c, _ in left]
 
 
 def _parts(experiment: Experiment, words: Words) -> Iterator[tuple[Experiment, Words]]:

@@ -31,12 +31,12 @@ def assert_recovered(seeds):
 
 
 def test_drawn_configurations_are_recovered():
-    assert_recovered(range(2))
+    assert_recovered(range(1))
 
 
 @pytest.mark.exhaustive
 def test_dozens_of_drawn_configurations_are_recovered():
-    assert_recovered(range(2, 42))
+    assert_recovered(range(1, 31))
 
 
 @pytest.mark.long
@@ -71,6 +71,7 @@ def test_usual_units_are_settled_and_so_are_assumed_vectors(usual):
     assert verdicts[48] == verdicts[171] == "open"
 
 
+@pytest.mark.exhaustive
 def test_other_readings_of_the_vectors_are_confirmed():
     found = decide(
         observe({**USUAL, "overflow_mode": "saturate", "hf32_round": "RNZ", "hf32_flush_subnormal_inputs": "off",
@@ -84,7 +85,7 @@ def test_other_readings_of_the_vectors_are_confirmed():
 
 
 @pytest.mark.parametrize("name", list(all_experiments()))
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(3)
 def test_one_flipped_bit_is_never_named_nor_passed_over(usual, name):
     noisy = dict(usual)
     random = np.random.default_rng(len(name))
@@ -154,6 +155,7 @@ def test_formats_whose_accumulators_round_in_two_ways_agree_with_no_configuratio
     assert answer(found, "operands in HF32").verdict == OPEN  # it needs them
 
 
+@pytest.mark.exhaustive
 def test_orders_that_differ_between_formats_are_named_for_none(usual):
     other = units_of({**USUAL, "cube_k_order": "descending"})
     mixed = {
@@ -217,6 +219,7 @@ def test_steps_longer_than_the_question_are_several(usual):
     assert found.choices["cube_block_round"] == "RNE"
 
 
+@pytest.mark.exhaustive
 def test_functions_that_are_off_are_measured(usual):
     off = {**usual, "exponential_fp32": usual["exponential_fp32"] + np.arange(2048, dtype=np.uint32) % 3}
     told = answer(decide(off), "error of exponential")

@@ -41,6 +41,7 @@ def test_a_launch_gives_the_bits_that_the_units_predict(tmp_path, seed):
         assert np.array_equal(found.words[name], predict(experiment, units_of(choices))), name
 
 
+@pytest.mark.exhaustive
 def test_a_kernel_that_fails_is_noted_and_tried_again_and_one_that_ended_the_process_is_passed_over(tmp_path):
     """On a product whose Cube takes FP16 alone, and which can accumulate in it."""
     folder = tmp_path / "probe"
@@ -82,7 +83,7 @@ def test_every_choice_that_a_kernel_shows_is_asked_about():
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("order", ["ascending", "descending"])
 @pytest.mark.parametrize("how", [("RNE", "exact"), ("ODD", "aligned=0"), ("CEIL", "tree")])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_steps_are_read_off_whatever_the_rounding(fmt, order, how):
     for size in (1, 3, 16, MOST_STEP):
         choices = {"cube_block_k": size, "cube_k_order": order, **dict(zip(SUMS, how, strict=True))}

@@ -75,20 +75,23 @@ cdef extern from *:
         return low + grid_if##SUFFIX(up, ulp);                                                              \\
     }                                                                                                       \\
                                                                                                             \\
-    /* The value for a rounded magnitude r of the operand u = sign | m. */                                  \\
+    /* The value for a rounded magnitude r of the operand u = sign | m. ends 0: both signs alike, infinity  \\
+       as what is too large, nothing flushed; 1: all rules; 2: of formats without a sign or a zero, too. */ \\
     GRID_VALUE REAL grid_ends##SUFFIX(                                                                      \\
-        WORD r, WORD u, WORD sign, WORD m, const grid_words##SUFFIX *g, int special)                        \\
+        WORD r, WORD u, WORD sign, WORD m, const grid_words##SUFFIX *g, int ends)                           \\
     {                                                                                                       \\
         const WORD infinity = (WORD)(2 * BIAS + 1) << STORED, top = (WORD)1 << (8 * sizeof(WORD) - 1);      \\
-        const WORD negative = -(sign / top);                                                                \\
+        const WORD negative = ends ? -(sign / top) : 0;                                                     \\
         const WORD limit = g->limit ^ (g->limit_flip & negative);                                           \\
         r = grid_pick##SUFFIX(grid_below##SUFFIX(r, limit), r, g->over ^ (g->over_flip & negative));        \\
-        r &= ~grid_below##SUFFIX(m, g->flush_below);                                                        \\
-        r = grid_pick##SUFFIX(                                                                              \\
-            grid_below##SUFFIX(m, infinity), r, g->infinity ^ (g->infinity_flip & negative));               \\
-        if (special) r = grid_pick##SUFFIX(grid_below##SUFFIX(r, 1), g->least, r);                          \\
+        if (ends) {                                                                                         \\
+            r &= ~grid_below##SUFFIX(m, g->flush_below);                                                    \\
+            const WORD beyond = g->infinity ^ (g->infinity_flip & negative);                                \\
+            r = grid_pick##SUFFIX(grid_below##SUFFIX(m, infinity), r, beyond);                              \\
+        }                                                                                                   \\
+        if (ends > 1) r = grid_pick##SUFFIX(grid_below##SUFFIX(r, 1), g->least, r);                          \\
         r |= sign & (g->minus_zero | ~grid_below##SUFFIX(r, 1));                                            \\
-        if (special) {                                                                                      \\
+        if (ends > 1) {                                                                                     \\
             const WORD zero = grid_below##SUFFIX(m, 1);                                                     \\
             r = grid_pick##SUFFIX(zero & g->no_zero, g->nothing, r);                                        \\
             r = grid_pick##SUFFIX(negative & ~zero & g->no_sign, g->negative, r);                           \\
@@ -98,7 +101,7 @@ cdef extern from *:
     }                                                                                                       \\
                                                                                                             \\
     GRID_VALUE REAL grid_value##SUFFIX(                                                                     \\
-        REAL x, const grid_words##SUFFIX *g, int mode, int steps, int special, uint32_t random)             \\
+        REAL x, const grid_words##SUFFIX *g, int mode, int steps, int ends, uint32_t random)                \\
     {                                                                                                       \\
         const WORD top = (WORD)1 << (8 * sizeof(WORD) - 1), exponents = (WORD)(2 * BIAS + 1) << STORED;     \\
         const WORD u = grid_bits##SUFFIX(x), sign = u & top, m = u ^ sign;                                  \\
@@ -109,7 +112,7 @@ cdef extern from *:
             for (int s = 0; s < GRID_STEPS; s++)                                                            \\
                 adder += g->change[s] & ~grid_below##SUFFIX(held, g->start[s]);                             \\
         const REAL r = grid_round##SUFFIX(grid_of##SUFFIX(held), adder, -(sign / top), mode, random);       \\
-        return grid_ends##SUFFIX(grid_bits##SUFFIX(r), u, sign, m, g, special);                             \\
+        return grid_ends##SUFFIX(grid_bits##SUFFIX(r), u, sign, m, g, ends);                                \\
     }
     GRID_WIDTH(, float, uint32_t, int32_t, 23, 127)
     GRID_WIDTH(64, double, uint64_t, int64_t, 52, 1023)
@@ -121,7 +124,7 @@ cdef extern from *:
         const uint32_t lost = (m & g->low) + g->low; /* the bit above `low` is set if any dropped bit is */
         const uint32_t add = stochastic ? random >> 1 >> (31 - g->drop) : g->add ^ (g->flip & -(u >> 31));
         const uint32_t r = ((m + add + (m >> g->drop & g->even)) & ~g->low) | (lost & g->odd);
-        return grid_ends(r, u, sign, m, &g->words, 0);
+        return grid_ends(r, u, sign, m, &g->words, 1);
     }
 
     /* The same by default rules: the carry into the exponent, and into infinity, is right. */
@@ -164,7 +167,7 @@ cdef extern from *:
     typedef void (*grid_row64)(
         const double *x, float *out, const uint32_t *random, ptrdiff_t n, const grid_rules *rules);
     typedef struct {
-        grid_row narrow[8], tapered[8], general[8], wide, wide_stochastic, shorted, flush;
+        grid_row narrow[2][8], tapered[2][8], general[8], wide, wide_stochastic, shorted, flush;
         grid_row64 from_double[8];
         void (*random)(uint32_t *out, ptrdiff_t n, uint64_t seed, uint64_t first);
     } grid_loops;
@@ -177,16 +180,18 @@ cdef extern from *:
         for (ptrdiff_t i = 0; i < n; i++) x[i] = VALUE;                                                     \\
     }
     #define GRID_MODE(SUFFIX, ATTRIBUTE, MODE, BITS)                                                        \\
-    GRID_ROW(grid_narrow_##MODE##_##SUFFIX, ATTRIBUTE, grid_value(x[i], &g.words, MODE, 0, 0, BITS))        \\
-    GRID_ROW(grid_tapered_##MODE##_##SUFFIX, ATTRIBUTE, grid_value(x[i], &g.words, MODE, 1, 0, BITS))       \\
+    GRID_ROW(grid_plain_##MODE##_##SUFFIX, ATTRIBUTE, grid_value(x[i], &g.words, MODE, 0, 0, BITS))         \\
+    GRID_ROW(grid_narrow_##MODE##_##SUFFIX, ATTRIBUTE, grid_value(x[i], &g.words, MODE, 0, 1, BITS))        \\
+    GRID_ROW(grid_steps_##MODE##_##SUFFIX, ATTRIBUTE, grid_value(x[i], &g.words, MODE, 1, 0, BITS))         \\
+    GRID_ROW(grid_tapered_##MODE##_##SUFFIX, ATTRIBUTE, grid_value(x[i], &g.words, MODE, 1, 1, BITS))       \\
     GRID_ROW(                                                                                               \\
-        grid_general_##MODE##_##SUFFIX, ATTRIBUTE, (float)grid_value64(x[i], &g.words64, MODE, 1, 1, BITS)) \\
+        grid_general_##MODE##_##SUFFIX, ATTRIBUTE, (float)grid_value64(x[i], &g.words64, MODE, 1, 2, BITS)) \\
     ATTRIBUTE static void grid_from_double_##MODE##_##SUFFIX(                                               \\
         const double *x, float *out, const uint32_t *random, ptrdiff_t n, const grid_rules *rules)          \\
     {                                                                                                       \\
         const grid_rules g = *rules;                                                                        \\
         (void)random;                                                                                       \\
-        for (ptrdiff_t i = 0; i < n; i++) out[i] = (float)grid_value64(x[i], &g.words64, MODE, 1, 1, BITS); \\
+        for (ptrdiff_t i = 0; i < n; i++) out[i] = (float)grid_value64(x[i], &g.words64, MODE, 1, 2, BITS); \\
     }
     #define GRID_EACH(NAME, SUFFIX)                                                                         \\
         {NAME##_GRID_RINT_##SUFFIX, NAME##_GRID_FLOOR_##SUFFIX, NAME##_GRID_CEIL_##SUFFIX,                  \\
@@ -206,7 +211,8 @@ cdef extern from *:
     GRID_ROW(grid_short_##SUFFIX, ATTRIBUTE, grid_short(x[i], &g))                                          \\
     GRID_ROW(grid_flush_##SUFFIX, ATTRIBUTE, grid_flush(x[i]))                                              \\
     static const grid_loops grid_loops_##SUFFIX = {                                                         \\
-        GRID_EACH(grid_narrow, SUFFIX), GRID_EACH(grid_tapered, SUFFIX), GRID_EACH(grid_general, SUFFIX),   \\
+        {GRID_EACH(grid_plain, SUFFIX), GRID_EACH(grid_narrow, SUFFIX)},                                    \\
+        {GRID_EACH(grid_steps, SUFFIX), GRID_EACH(grid_tapered, SUFFIX)}, GRID_EACH(grid_general, SUFFIX),  \\
         grid_wide_##SUFFIX, grid_wide_stochastic_##SUFFIX, grid_short_##SUFFIX, grid_flush_##SUFFIX,        \\
         GRID_EACH(grid_from_double, SUFFIX), grid_random_##SUFFIX};
 
@@ -263,8 +269,8 @@ cdef extern from *:
         const double* x, float* out, const uint32_t* random, Py_ssize_t n, const GridRules* rules
     ) noexcept nogil
     ctypedef struct GridLoops "grid_loops":
-        row_t* narrow
-        row_t* tapered
+        row_t[8]* narrow
+        row_t[8]* tapered
         row_t* general
         row_t wide, wide_stochastic, shorted, flush
         row64_t* from_double

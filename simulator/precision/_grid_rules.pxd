@@ -51,7 +51,7 @@ cdef extern from *:
     GRID_WORDS(grid_words64, uint64_t)
 
     typedef struct {
-        int path, mode;
+        int path, mode, ends;  /* ends: which of the rules for the ends a loop needs, see grid_ends */
         grid_words words;
         grid_words64 words64;
         /* WIDE: the mode as masks: added, exchanged if negative, last bit that is kept. */
@@ -74,6 +74,7 @@ cdef extern from *:
     ctypedef struct GridRules "grid_rules":
         int path
         int mode
+        int ends
         GridWords words
         GridWords64 words64
         uint32_t drop, low, add, flip, even, odd

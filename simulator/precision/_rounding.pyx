@@ -88,6 +88,9 @@ cdef class Rounding:
         g.words.minus_zero, g.words64.minus_zero = SIGN * minus_zero, <uint64_t>(SIGN * minus_zero) << 32
         g.words.least, g.words64.least = least, widened(least)
         set_missing(&g.words, &g.words64, nothing, negative)
+        g.ends = (
+            limit != limit_negative or over != over_negative or over != infinity or flush_below > 0
+        )
 
 
 cdef uint64_t widened(uint32_t word) noexcept nogil:
@@ -223,9 +226,9 @@ cdef void round_row_with(
 ) noexcept nogil:
     """`random`: a word for each element, where the mode is STOCHASTIC."""
     if rules.path == NARROW:
-        loops.narrow[rules.mode](x, random, n, rules)
+        loops.narrow[rules.ends][rules.mode](x, random, n, rules)
     elif rules.path == TAPERED:
-        loops.tapered[rules.mode](x, random, n, rules)
+        loops.tapered[rules.ends][rules.mode](x, random, n, rules)
     elif rules.path == SHORT:
         loops.shorted(x, NULL, n, rules)
     elif rules.path == WIDE:

@@ -68,6 +68,7 @@ class RoughCount:
         split: Split | None = None,
     ) -> None:
         """split: operands are in slices, so that an element is as many bytes, and as many products."""
+        self.sliced = split is not None
         slices, products = (max(split.counts), max(map(len, split.groups))) if split else (1, 1)
         self.m, self.n, self.k, self.cores, self.size, self.knobs = m, n, k, cores, itemsize * slices, knobs
         self.product, self.l1 = product, product.l1_bytes - L1_KEPT
@@ -165,8 +166,12 @@ class RoughCount:
         return -(-int(cut.count) // self.cores) * each / parts
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """Tiles whose accumulator fits L0C and, where that has to pass there, half of a UB of the same size."""
-        room, wanted = min(self.product.l0c_bytes, 128 * 1024), (self.knobs["block_m"], self.knobs["block_n"])
+        """Tiles whose accumulator fits L0C and, where that has to pass there, half of a UB of the same size.
+
+        Of slices, whose sums are stored as they are, it may take all of UB.
+        """
+        wanted = self.knobs["block_m"], self.knobs["block_n"]
+        room = self.product.l0c_bytes if self.sliced else min(self.product.l0c_bytes, 128 * 1024)
         edges = itertools.product(_edges(self.m, wanted[0]), _edges(self.n, wanted[1]))
         found = [(i, j) for i, j in edges if i * j * 4 <= room]
         return found or [(wanted[0] or FRACTAL, wanted[1] or FRACTAL)]

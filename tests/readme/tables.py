@@ -11,6 +11,7 @@ from ascendtile.kernels.validation import Summary, validate
 from ascendtile.reports.facts import facts, texts
 from ascendtile.simulator import load_product
 from ascendtile.simulator.device import device
+from ascendtile.simulator.precision.splits import SPLITS, Split
 
 from .fitted_tables import calibration, crossing
 
@@ -141,10 +142,22 @@ def _errors(summary: Summary) -> tuple[str, ...]:
     return (str(summary.rows), *(f"{100 * (error or 0):.1f}" for error in errors))
 
 
+def splits(rows: Rows) -> Rows:
+    """Mode: slices of both operands, format, products, bits of the operand with fewer, whether it is scaled; source."""
+    return [[row[0], *_split(SPLITS[row[0].strip("`")]), row[-1]] for row in rows]
+
+
+def _split(split: Split) -> list[str]:
+    counts = " and ".join(map(str, dict.fromkeys(split.counts)))
+    products = ", ".join(f"{i}x{j}" for i, j in split.products)
+    return [counts, split.slices, products, str(split.bits), "no" if split.top is None else "yes"]
+
+
 CHECKS: dict[str, Callable[[Rows], Rows]] = {
     "operators": operators,
     "products": products,
     "quantised": quantised,
+    "splits": splits,
     "validation": validation,
     "calibration": calibration,
     "crossing": lambda rows: crossing(rows, {"all kernels": "all"} | GROUPS),

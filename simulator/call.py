@@ -13,9 +13,10 @@ from .frontend.kernel_function import KernelFunction
 from .interpreter.tensors import Tensor
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.program import Op, Program
+from .ir.types import AnyType
 from .messages import Message, fault
 from .precision.cast_table import cast_modes
-from .precision.dtypes import DType, float16, is_floating, named
+from .precision.dtypes import DType, bfloat16, float16, float32, is_floating, named
 from .products import Product
 from .products.product import WHAT_IF_RATE, what_if_k
 
@@ -100,10 +101,8 @@ def _lacking_types(call: Call) -> Iterator[str]:
     storage = product.texts("dtypes.storage")
     for t, loc in call.program.foreign.items():
         if t.name not in storage:
-            like, size = (
-                "int8" if t.bits <= 8 else "fp32",
-                f"{t.bits} bits" if t.bits > 4 else "a byte, or half a byte",
-            )
+            like = "int8" if t.bits <= 8 else "fp32"
+            size = f"{t.bits} bits" if t.bits > 4 else "a byte, or half a byte"
             have = ", ".join(x for x in storage if is_floating(x) == t.is_floating())
             yield (
                 f"{product.name} has no {_both_names(t)}, which {call.kernel.name} makes at {loc.file}:{loc.line}: values "
@@ -122,9 +121,8 @@ def _lacking_products(call: Call) -> Iterator[str]:
                 f"the Cube of {product.name} does not multiply {_operands(a, b)} {place}: {_product_rules(call, op)}; it "
                 f"takes {', '.join(inputs)}"
             )
-        halves = (
-            a is b is acc is float16 and "fp32" not in inputs
-        )  # platform configuration, Mmad of 910A and 310P
+        # An FP16 accumulator of FP16 products is documented for 910A and 310P (platform configuration, Mmad).
+        halves = a is b is acc is float16 and "fp32" not in inputs
         if acc is not None and not halves:
             yield (
                 f"the Cube of {product.name} does not accumulate in {_both_names(acc)} {place}: the accumulator is rounded "
@@ -165,18 +163,16 @@ def _lacking_roundings(call: Call) -> Iterator[str]:
     product = call.device.product
     for op in call.program.of_kind("cast"):
         mode, source, target = op.attrs.get("rounding"), op.operand(0).dtype, op.results[0].dtype
-        if (
-            not mode
-            or not source.is_floating()
-            or not target.is_floating()
-            or op.results[0].number.is_foreign
-        ):
-            continue
-        if mode not in cast_modes(product, source.name, target.name):
+        if mode and _narrows(source, target) and mode not in cast_modes(product, source.name, target.name):
             yield (
                 f"{product.name} does not cast {source} to {target} with {mode} (at {op.loc.file}:{op.loc.line}): values by "
                 "the rule, time as with the modes that it has"
             )
+
+
+def _narrows(source: AnyType, target: AnyType) -> bool:
+    """Whether a cast between the types of the vendor's table rounds at all."""
+    return source is float32 and target in (float16, bfloat16)
 
 
 def _check_atomics(call: Call) -> None:

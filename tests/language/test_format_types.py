@@ -311,7 +311,7 @@ def test_a_type_is_one_object_whatever_names_it() -> None:
 
 def test_two_formats_of_one_name_cannot_both_be_types() -> None:
     sim.element_type(Format(3, 1, name="taken"))
-    with pytest.raises(UsageError, match="the name 'taken' is that of another format"):
+    with pytest.raises(UsageError, match="two formats of the name 'taken'"):
         sim.element_type(Format(2, 1, name="taken"))
 
 
@@ -380,6 +380,11 @@ def test_a_rounding_that_a_product_lacks_is_a_what_if_of_a_type_that_it_has() ->
     assert faults("floor", "ascend910b3") == []
     (said,) = faults("floor", "ascend910a")
     assert said.startswith("what-if: ascend910a does not cast fp32 to fp16 with FLOOR (at ")
+    with sim.device("ascend910a"):  # a cast that widens rounds nothing
+        run = converted[(1,)](
+            np.zeros(8, np.float32), np.ones(8, np.float16), 8, B=8, DT=tl.float32, MODE="rtz", OVERFLOW=None
+        )
+    assert run.faults == ()
 
 
 def test_errors_checks_and_saved_runs_know_the_types(tmp_path: Path) -> None:

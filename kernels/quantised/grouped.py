@@ -117,7 +117,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
     step = Step(grouped_tiles, min(items, tiling["cores"]), arguments)
     idle = sum(not c for c in n.counts)
     told = (f"{idle} of {n.experts} experts have no rows",) if idle else ()
-    return Plan((step,), {"out": out}, tiling, (*notes(form, tiling), *told))
+    return Plan((step,), {"out": out}, tiling, (*notes(form, tiling, context.product), *told))
 
 
 def _groups(n: Lengths, block_m: int, block_n: int) -> tuple[tuple[int, int, int, int], ...]:
@@ -221,6 +221,7 @@ OPERATOR = Operator(
     **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us),
     uses_cube=True,
     accumulates="k",
+    whole="scales belong to rows, columns and groups of it",
     order_knobs=("scaling",),
 )
 

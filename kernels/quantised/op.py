@@ -71,18 +71,19 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
     tiling = choose(NAME, form, n, name, kind.itemsize, knobs, context)
     out = context.output("out", (n.m, n.n), kind)
     steps = product_steps(tensors, out, form, n, tiling, context)
-    return Plan(tuple(steps), {"out": out}, tiling, notes(form, tiling))
+    return Plan(tuple(steps), {"out": out}, tiling, notes(form, tiling, context.product))
 
 
-def notes(form: Form, tiling: Knobs) -> tuple[str, ...]:
+def notes(form: Form, tiling: Knobs, product: Product) -> tuple[str, ...]:
     """What is multiplied in which numbers, and by whom scales are."""
+    out = "the fixpipe" if product.core_model == "split" else "the Vector unit on the way out of L0C"
     who = {
-        "fixpipe": "the fixpipe (11 bits of a scale)",
+        "fixpipe": f"{out} (11 bits of a scale)",
         "fused": "the Vector cores",
         "apart": "a launch of its own",
     }
     what = "sums" if form.x8 else "weights"
-    found = [f"{form.name}: {what} are scaled by {who[tiling['scaling']]}"] if form.where != "nowhere" else []
+    found = [f"{form.name}: {what} are scaled by {who[tiling['scaling']]}"] if form.scale != "none" else []
     if (tiling.get("split_k") or 1) > 1:
         found.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order")
     return tuple(found)
@@ -174,6 +175,7 @@ OPERATOR = Operator(
     **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us),
     uses_cube=True,
     accumulates="k",
+    whole="scales belong to rows, columns and groups of it",
     order_knobs=("split_k", "scaling"),
 )
 

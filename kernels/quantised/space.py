@@ -13,9 +13,8 @@ from ..operator.layout import up
 from ..operator.plan import PlanContext, cores_of
 from ..operator.tensors import Columns, Knobs
 from .form import FLOAT, INT4, Form, Lengths
-from .model import BAND, QuantisedWork
+from .model import BAND, FRACTAL, NARROWEST, QuantisedWork
 
-FRACTAL, NARROWEST = 16, 32
 ROWS = (16, 32, 64, 96, 128, 192, 256)
 COLUMNS = (32, 64, 128, 192, 256, 512)
 DEPTHS = (32, 64, 128, 256, 512, 1024)
@@ -46,6 +45,9 @@ def axes(form: Form, n: Lengths, out: str) -> dict[str, tuple[Any, ...]]:
     }
     if n.counts:
         del known["split_k"]
+    if form.weight == FLOAT:
+        del known["scaling"]
+    elif n.counts:
         known["scaling"] = tuple(s for s in known["scaling"] if s != "apart")
     return known
 
@@ -54,7 +56,8 @@ def rules(product: Product, form: Form, n: Lengths, points: Columns, room: float
     """Rule -> which points keep it. room: part of UB and L0C that may be counted on."""
     bm, bn, bk, copies = (points[x] for x in ("block_m", "block_n", "block_k", "buffers"))
     size = 1 if form.x8 else 2
-    apart, fixpipe = points["scaling"] == "apart", points["scaling"] == "fixpipe"
+    scaling = np.asarray(points.get("scaling", "fused"))
+    apart, fixpipe = scaling == "apart", scaling == "fixpipe"
     fused = (not form.x8) & (form.weight != FLOAT) & ~apart
     weights = np.where(fused, SLOTS, copies) * bn * bk * size
     behind = form.x8 & ~apart & ~fixpipe & (points.get("split_k", 1) == 1)
@@ -63,7 +66,7 @@ def rules(product: Product, form: Form, n: Lengths, points: Columns, room: float
     if product.core_model != "split":  # sums pass through UB
         in_ub = in_ub + bm * bn * 6
     halves = 2 if product.core_model == "split" else 1
-    return {
+    kept = {
         "a tile of weights has scales of one group": (form.group % bk == 0) | apart | (form.group == 0),
         "the accumulator fits in L0C": bm * bn * 4 <= product.l0c_bytes * room,
         "both operand tiles fit in L1": copies * bm * bk * size + weights <= product.l1_bytes - L1_KEPT,
@@ -73,9 +76,10 @@ def rules(product: Product, form: Form, n: Lengths, points: Columns, room: float
             fixpipe & (points.get("split_k", 1) > 1)
         ),
         "the launch of their own scales sums in any case": ~(
-            form.x8 & (points["scaling"] == "fused") & (points.get("split_k", 1) > 1) & (form.group == 0)
+            form.x8 & (scaling == "fused") & (points.get("split_k", 1) > 1) & (form.group == 0)
         ),
     }
+    return {rule: np.broadcast_to(x, bm.shape) for rule, x in kept.items()}
 
 
 def _weights_in_ub(form: Form, bk: Any, bn: Any, copies: Any) -> Any:
@@ -121,8 +125,8 @@ def _check_scaling(op: str, form: Form, out: str, knobs: Knobs) -> None:
     split = form.x8 and not form.group and (knobs.get("split_k") or 1) > 1
     if split and "apart" not in (able if asked is None else (asked,)):
         raise UsageError(
-            f"{op}: split_k={knobs['split_k']} leaves sums in parts, which a launch of its own adds and scales; take "
-            "scaling=apart, with out in float16 or bfloat16, or split_k=1"
+            f"{op}: split_k={knobs['split_k']} needs scaling=apart, a launch that adds and scales the parts, into "
+            "float16 or bfloat16"
         )
     if asked is None or asked in able:
         return

@@ -179,3 +179,31 @@ def test_builtins_that_triton_has_too() -> None:
     np.testing.assert_array_equal(out, np.concatenate([x[::-1], np.sort(x)[::-1]]))
     np.testing.assert_array_equal(small[:48], np.clip(np.trunc(x), -128, 127).astype(np.int8))
     np.testing.assert_array_equal(small[48:], np.trunc(x).astype(np.int32).astype(np.int8))
+
+
+@sim.jit
+def scaled_operands(x, w, out, K, M: tl.constexpr, N: tl.constexpr, B: tl.constexpr, TWICE: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, B)
+    acc = tl.zeros((M, N), tl.float32)
+    for first in range(0, K, B):
+        u = tl.load(x + i[:, None] * K + (first + k)[None, :])
+        v = tl.load(w + (first + k)[:, None] * N + j[None, :]) * 2
+        if TWICE:
+            al.multibuffer(v, 2)
+        acc = tl.dot(u, v, acc)
+    tl.store(out + i[:, None] * N + j[None, :], acc)
+
+
+def test_an_operand_from_the_vector_cores_has_two_places_in_l1_where_it_asks_for_them() -> None:
+    shapes = [
+        sim.shape(s, d)
+        for s, d in (((16, 1024), "float16"), ((1024, 128), "float16"), ((16, 128), "float32"))
+    ]
+    with sim.device("ascend910b3", compiler="ascendc"):
+        one, two = (
+            scaled_operands.time((1,), *shapes, 1024, M=16, N=128, B=64, TWICE=t, multibuffer=2)
+            for t in (False, True)
+        )
+    copies = [{v.name: v.copies for v in run.buffers["L1"].peak} for run in (one, two)]
+    assert [c["v in L1"] for c in copies] == [1, 2]
+    assert two.cycles < one.cycles

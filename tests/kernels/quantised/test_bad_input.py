@@ -140,7 +140,7 @@ def test_sizes_that_cannot_be(sizes, message):
             {"token_scale": shape((8,), "float32")},
             "scaling=fixpipe is not possible for W8A8",
         ),
-        ({"split_k": 2, "scaling": "fixpipe"}, {}, "split_k=2 leaves sums in parts"),
+        ({"split_k": 2, "scaling": "fixpipe"}, {}, "split_k=2 needs scaling=apart"),
         ({"block_n": 48}, {}, "must be a multiple of 32, got 48"),
     ],
 )

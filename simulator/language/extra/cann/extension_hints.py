@@ -55,7 +55,8 @@ def compile_hint(b: Builder, ptr: Value | KernelBuffer, hint_name: str, hint_val
 def multibuffer(b: Builder, src: Value | KernelBuffer, size: int) -> None:
     """Two buffers for a tile that is made in a loop, so that an iteration can write one while the last one is still read.
 
-    size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, written in turn.
+    size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, written in turn. An operand of a
+    product that is made on the Vector cores has two places in L1, too.
     """
     if not isinstance(src, Value | KernelBuffer) or not src.shape:
         raise KernelError(f"multibuffer needs a tile or a buffer, got {describe(src)}")

@@ -67,8 +67,8 @@ class QuantisedWork:
         k, form = self.n.k, self.form
         step = form.group if form.x8 and form.group else self.bk
         wanted = self.points.get("split_k", np.ones_like(self.bm))
-        part = up(-(-k // wanted), step)
-        return -(-k // part)
+        steps = -(-(k // wanted + (k % wanted > 0)) // step)
+        return -(-k // (steps * step))
 
     @property
     def size(self) -> int:

@@ -65,7 +65,8 @@ def _scale(largest: Array, bits: int) -> Array:
 
 def _codes(x: Array, scale: Array, bits: int) -> Array:
     most = 2 ** (bits - 1) - 1
-    return np.clip(np.rint(x / scale), -most, most).astype(np.int8)
+    codes: Array = np.clip(np.rint(x / scale), -most, most).astype(np.int8)
+    return codes
 
 
 def pack_int4(codes: Array) -> Array:

@@ -64,8 +64,8 @@ class ModeRow:
 
     @property
     def name(self) -> str:
-        """USE_HF32 with float32"""
-        return f"{self.cube_math_type} with {self.dtype}"
+        """USE_HF32 with float32; e4m3 (what-if)"""
+        return f"{self.dtype} (what-if)" if self.what_if else f"{self.cube_math_type} with {self.dtype}"
 
     @property
     def what_if(self) -> bool:
@@ -212,7 +212,7 @@ class Answer:
         """A row, with the modes that compute the same, its time, and what was found of its worst output."""
         study = next(s for s in self.studies if any(r is row for r in s.rows))
         alike = [r.cube_math_type for r in study.rows if r.errors is row.errors]
-        name = f"{listed(alike, 'or')} with {row.dtype}"
+        name = row.name if row.what_if else f"{listed(alike, 'or')} with {row.dtype}"
         if not figures:
             return name
         worst = max(row.kept, key=lambda n: row.kept[n].factor)

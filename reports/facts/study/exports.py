@@ -48,5 +48,6 @@ def exported(form: str, studies: Sequence[Study]) -> str:
 def _with_tilings(study: Study) -> list[dict[str, Any]]:
     """Its records, where each row has its own tiling with the knobs that differ."""
     records, names = study.records(), [] if study.tiling is not None else knobs_apart(study.rows)[1]
-    own = {r.name: tiling_text(r.tiling, names) for r in study.rows if names and r.tiling}
-    return [r | {"tiling": own.get(f"{r['cube_math_type']} with {r['dtype']}")} for r in records]
+    timed = (r for r in study.rows if names and r.tiling)
+    own = {(r.cube_math_type, r.dtype): tiling_text(r.tiling, names) for r in timed}
+    return [r | {"tiling": own.get((r["cube_math_type"], r["dtype"]))} for r in records]

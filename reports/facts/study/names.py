@@ -42,9 +42,9 @@ def short_name(kind: str) -> str:
 
 
 def memory_bits(kind: str) -> str:
-    """ "8 b": the bits of an element in memory with its part of a scale, "-" where they are not known."""
+    """ "8b": the bits of an element in memory with its part of a scale, "-" where they are not known."""
     blocks, found = block_format(kind), number_format(kind)
     if blocks is not None:
         scale = blocks.bits_per_element - blocks.element.bits
-        return f"{(4 if blocks.element.bits == 4 else blocks.element.storage_bits) + scale:g} b"
-    return "-" if found is None else f"{found.storage_bits} b"
+        return f"{(4 if blocks.element.bits == 4 else blocks.element.storage_bits) + scale:g}b"
+    return "-" if found is None else f"{found.storage_bits}b"

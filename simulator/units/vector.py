@@ -18,7 +18,7 @@ from ..precision import _rounding, rounding
 from ..precision.dtypes import DType, limits
 from ..precision.dtypes import float32 as FP32
 from ..precision.formats import get_format
-from ..precision.rounding import round_to, to_integer
+from ..precision.rounding import OVERFLOWS, round_to, to_integer
 from ..precision.rounding_rules import rounding_of
 from . import functions
 from ._arithmetic import OPERATIONS, arithmetic
@@ -301,9 +301,9 @@ def cast(
     format and the unit decide). random: of STOCHASTIC, 32 bits for each element.
     """
     rules = numerics or _IEEE
-    narrowed = source.is_floating() and target.bits < source.bits
-    if target.is_floating() and (target.is_foreign or (mode and narrowed)):
-        return _toward(x, target, rules, mode, overflow, random)
+    said = (mode and source.is_floating()) or overflow in OVERFLOWS
+    if target.is_floating() and (target.is_foreign or (said and not _exact(source, target))):
+        return _toward(x, target, rules, mode, overflow if overflow in OVERFLOWS else "", random)
     if overflow and target.is_int() and not target.is_bool():
         return _limited(x, source, target, overflow)
     if target.is_bool():
@@ -329,7 +329,8 @@ def _results(dtype: DType, rules: Numerics) -> str:
 def _toward(
     x: np.ndarray, target: DType, rules: Numerics, mode: str, overflow: str, random: np.ndarray | None
 ) -> np.ndarray:
-    """A cast that names its rounding, or one to a format that the unit does not have."""
+    """A cast that names its rounding or its overflow, or one to a format that the unit does not have."""
+    mode = mode or ("" if target.is_foreign else rules.cast_round)
     ends = overflow or (None if target.is_foreign and rules.overflow == "inf_nan" else rules.overflow)
     if random is not None:
         x, random = np.broadcast_arrays(x, random.view(np.uint32))

@@ -122,6 +122,15 @@ def test_a_saturating_product_saturates() -> None:
     assert cast(cast(x, "e5m2", None, "saturate"), "fp32").tolist() == [57344, -57344, 57344]
 
 
+def test_overflow_can_be_said_of_the_units_own_types_too() -> None:
+    for x in (np.array([1e6, -1e6], np.float32), np.array([10**6, -(10**6)], np.int32)):
+        assert cast(x, "fp16").tolist() == [np.inf, -np.inf]
+        assert cast(x, "fp16", None, "saturate").tolist() == [65504, -65504]
+        assert cast(x, "fp16", None, "saturate", product="ascend910a").tolist() == [65504, -65504]
+        assert cast(x, "fp16", None, "inf_nan", product="ascend910a").tolist() == [np.inf, -np.inf]
+    assert cast(np.array([1.0009765625 + 2**-11], np.float16), "bf16", "ceil").tolist() == [1.0078125]
+
+
 @sim.jit
 def by_chance(out, x, seed, n, B: tl.constexpr, DT: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)

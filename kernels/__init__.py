@@ -65,5 +65,5 @@ __all__ = [
     "same_bits",
 ]  # fmt: skip
 
-_PARTS = ("aclnn", "examples", "tutorials", "validation")
+_PARTS = ("aclnn", "chains", "examples", "tutorials", "validation")
 __getattr__, __dir__ = public_names(__name__, __all__, _PARTS)

@@ -9,8 +9,9 @@ over the elements (`simulator/execution/float64/sharing.py`): shares add up to o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,12 @@ class RoundingSource:
 @dataclass(frozen=True)
 class ChainBlame:
     """shares: output -> source, by its key -> share of the error. lines: output -> step -> "file:line" -> share, where asked
-    for: what the step's own sources have together, apart by the line that rounds."""
+    for: what the step's own sources have together, apart by the line that rounds. broken: output -> source -> how many
+    elements it makes infinite or NaN that were finite without it; shares are of the others."""
 
     sources: tuple[RoundingSource, ...]
     shares: Mapping[str, Mapping[str, float]]
+    broken: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     lines: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
 
     def by_step(self, output: str) -> dict[str, float]:
@@ -61,6 +64,7 @@ class ChainBlame:
             "shares": {n: dict(x) for n, x in self.shares.items()},
             "by_step": {n: self.by_step(n) for n in self.shares},
             "lines": {n: {s: dict(x) for s, x in by.items()} for n, by in self.lines.items()},
+            "broken": {n: dict(x) for n, x in self.broken.items()},
         }
 
 
@@ -69,8 +73,15 @@ def blame_of(bench: ChainBench, assignment: Assignment, stored: Mapping[str, np.
     real = {n: values_of(x) for n, x in stored.items()}
     found = list(_replaced(bench, assignment, real))
     names = [source.key for source, _ in found]
-    parts = shares([_outputs(bench, bench.reference), *(outputs for _, outputs in found)], names)
-    return ChainBlame(tuple(source for source, _ in found), parts)
+    steps = [_outputs(bench, bench.reference), *(outputs for _, outputs in found)]
+    broken = {n: _broken([s[n] for s in steps], names) for n in bench.chain.outputs}
+    return ChainBlame(tuple(source for source, _ in found), shares(steps, names), broken)
+
+
+def _broken(steps: Sequence[np.ndarray], names: Sequence[str]) -> dict[str, int]:
+    """Source -> elements that are finite before it and not behind it, of those that make any."""
+    lost = (int(np.sum(np.isfinite(a) & ~np.isfinite(b))) for a, b in pairwise(steps))
+    return {name: count for name, count in zip(names, lost, strict=True) if count}
 
 
 def _replaced(

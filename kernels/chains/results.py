@@ -106,7 +106,9 @@ class ChainRun(PrintedRecord):
     def words(self) -> str:
         """What is chosen, "weights=bf16 make_y=USE_HF32"."""
         told = " ".join(f"{n}={x}" for n, x in self.chosen.items())
-        return told or f"everything in {USUAL_FORMAT} with {USUAL_MODE}"
+        return told or f"everything in {USUAL_FORMAT}" + (
+            f" with {USUAL_MODE}" if self.assignment.modes else ""
+        )
 
     @property
     def errors(self) -> dict[str, ErrorReport]:

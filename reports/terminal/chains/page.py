@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from ....kernels.chains.results import TensorRun
 from ....tiling.chains import ChainSearch
 from ...facts import facts, texts
 from ...facts.texts import Bar, clean
-from ..tables import add_row, fact, folding, make_table
+from ..tables import add_row, fact, folding, item, make_table
 
 MOST_SOURCES = 10
 MOST_LINES = 4  # of a step
@@ -140,7 +141,16 @@ def _tensors(run: ChainRun) -> RenderableType:
     for t in run.tensors.values():
         told = "* " if t.name in run.outputs else ""
         table.add_row(*map(Text, (f"{told}{t.name}", t.format, *_figures(t))))
-    return table
+    return Group(table, *(line for t in run.tensors.values() for line in _mismatches(t)))
+
+
+def _mismatches(t: TensorRun) -> list[RenderableType]:
+    """Elements that no figure of the table is about."""
+    if t.error is None or t.error.agrees:
+        return []
+    e = t.error
+    text = f"{t.name}: {e.nan_mismatch:,} NaN and {e.inf_mismatch:,} infinities on one side only, of {math.prod(t.shape):,}"
+    return [item(clean(text, 200), "yellow")]
 
 
 def _figures(t: TensorRun) -> tuple[str, ...]:
@@ -164,8 +174,13 @@ def _share(x: float) -> str:
 def _blamed(blame: ChainBlame, output: str) -> list[RenderableType]:
     """The sources of an output's error, the largest first, with lines where there are any."""
     found = blame.shares[output]
+    broken = [
+        item(f"{clean(key, 40)} makes {count:,} elements infinite or NaN", "yellow")
+        for key, count in blame.broken.get(output, {}).items()
+    ]
     if not any(found.values()):
-        return [Text(f"\n{clean(output, 40)} is exact: nothing is to blame")]
+        exact = "its finite elements are exact" if broken else "it is exact: nothing is to blame"
+        return [Text(f"\nblame of {clean(output, 40)}: {exact}", style="bold"), *broken]
     ranked = sorted(blame.sources, key=lambda s: -abs(found[s.key]))
     shown = [s for s in ranked[:MOST_SOURCES] if abs(found[s.key]) >= LEAST_SHARE]
     most = max(abs(x) for x in found.values())
@@ -179,7 +194,7 @@ def _blamed(blame: ChainBlame, output: str) -> list[RenderableType]:
         add_row(
             table, texts.percent(rest), _bar(rest, most), f"{len(found) - len(shown)} others", "", style="dim"
         )
-    return [Text(f"\nblame of {clean(output, 40)}", style="bold"), table, *_lines(blame, output)]
+    return [Text(f"\nblame of {clean(output, 40)}", style="bold"), *broken, table, *_lines(blame, output)]
 
 
 def _bar(x: float, most: float) -> Bar:

@@ -50,6 +50,16 @@ def test_an_exact_chain_has_no_blame_to_share():
     assert set(blame.shares["y"].values()) == {0.0}
 
 
+def test_what_makes_elements_infinite_is_told_and_left_out_of_the_shares():
+    numbers = np.ones((6, 40), np.float32)
+    numbers[0, :7] = 1e5  # too large for FP16
+    run = run_chain(ROUND_TRIP, formats={"again": "fp16"}, product=PRODUCT, inputs={"x": numbers})
+    assert run.blame.broken == {"y": {"storage of again": 7}}
+    assert set(run.blame.shares["y"].values()) == {0.0}
+    assert "storage of again makes 7 elements infinite or NaN" in str(run)
+    assert "again: 0 NaN and 7 infinities on one side only, of 240" in str(run)
+
+
 @pytest.mark.parametrize("formats", [{"all": "fp16"}, {"y": "tf32", "w": "bf16"}])
 def test_lines_of_a_step_add_up_to_the_step(formats):
     blame = run_chain(small(), formats=formats, product=PRODUCT, lines=True).blame

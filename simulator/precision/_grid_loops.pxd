@@ -89,7 +89,7 @@ cdef extern from *:
             const WORD beyond = g->infinity ^ (g->infinity_flip & negative);                                \\
             r = grid_pick##SUFFIX(grid_below##SUFFIX(m, infinity), r, beyond);                              \\
         }                                                                                                   \\
-        if (ends > 1) r = grid_pick##SUFFIX(grid_below##SUFFIX(r, 1), g->least, r);                          \\
+        if (ends > 1) r = grid_pick##SUFFIX(grid_below##SUFFIX(r, 1), g->least, r);                         \\
         r |= sign & (g->minus_zero | ~grid_below##SUFFIX(r, 1));                                            \\
         if (ends > 1) {                                                                                     \\
             const WORD zero = grid_below##SUFFIX(m, 1);                                                     \\

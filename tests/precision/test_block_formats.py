@@ -160,6 +160,24 @@ def test_scales_stop_at_the_ends_of_e8m0() -> None:
     assert fmt.quantise(np.full(32, 2.0**127)).scales.view(np.uint8).tolist() == [127 + 127 - 8]
 
 
+def test_codes_of_a_format_are_its_values() -> None:
+    x = drawn((2, 64), 8)
+    stored = sim.encode(x, "hif8")
+    fmt = get_block_format("mxfp4")
+    assert np.array_equal(fmt.quantise(stored).values(), fmt.quantise(sim.decode(stored)).values())
+
+
+def test_stochastic_elements_are_one_of_the_neighbours_and_right_in_the_mean() -> None:
+    x = np.full((1, 32), 1.3, np.float32)
+    x[0, 0] = 6.0  # scale 1
+    fmt = get_block_format("mxfp4")
+    got = np.concatenate([fmt.quantise(x, mode="STOCHASTIC", seed=s).values()[0, 1:] for s in range(200)])
+    assert set(got.tolist()) == {1.0, 1.5}
+    assert abs(got.mean() - 1.3) < 5 * 0.25 / math.sqrt(len(got))
+    again = fmt.quantise(x, mode="STOCHASTIC", seed=0).values()[0, 1:]
+    assert np.array_equal(again, got[:31])
+
+
 def test_given_scales_are_taken() -> None:
     x = drawn((2, 64), 6, 1)
     blocks = get_block_format("mxfp4").quantise(x, scales=np.full((2, 2), 0.5))
@@ -226,7 +244,16 @@ def bad_scales() -> object:
         ),
         (
             lambda: get_block_format("int8/fp32/axis").quantise([1.0, math.inf]),
-            r"the values have NaN or infinity, for which int8 has no code",
+            r"the values have NaN or infinity; int8 has no code for it, nor have scales",
+        ),
+        (
+            lambda: get_block_format("e2m1/e3m2/16").quantise([math.nan]),
+            r"e2m1 has no code for it, nor have scales",
+        ),
+        (lambda: get_block_format("mxfp4").quantise(["a"]), r"cannot quantise <U1; give floats or integers"),
+        (
+            lambda: get_block_format("int4/fp16/8").quantise([1.0], seed=1),
+            r"a seed is for floating-point elements",
         ),
         (
             lambda: get_block_format("mxint8").blocks(np.zeros((2, 64), np.uint8), np.zeros((2, 2))),
@@ -243,7 +270,7 @@ def bad_scales() -> object:
         (lambda: unpack(np.zeros(3, np.uint8), 6, 5), r"3 bytes hold 4 codes of 6 bits, not 5"),
         (lambda: BlockFormat(sim.get_format("e4m3"), sim.get_format("e8m0"), 32, rule="max"), r"rule 'max'"),
     ],
-    ids=range(17),
+    ids=range(20),
 )
 def test_what_cannot_be_is_refused(call: Callable[[], object], text: str) -> None:
     with pytest.raises(UsageError, match=text):

@@ -72,9 +72,10 @@ class BlockFormat:
 
         x: floats of any shape. A last block that is not full is filled with zeros, which `Blocks.padding` tells.
         scales: positive numbers to take instead of the rule's, of the shape that the scales have. mode, seed: of
-        `round_to`, for the elements.
+        `round_to`, for the elements, which are counted block by block, zeros included, the axis of blocks last.
         """
-        shape, values = np.shape(x), np.asarray(x, np.float64)
+        values = self._doubles(x)
+        shape = values.shape
         if axis is None and self.block is not None:
             raise UsageError(
                 f"{self}: axis None is for formats whose block is the axis; its blocks have {self.block}"
@@ -96,6 +97,13 @@ class BlockFormat:
 
     # ---- the rule
 
+    def _doubles(self, x: ArrayLike) -> Doubles:
+        array = np.asarray(x)
+        array = decode(array) if array.dtype.names else array  # codes of a format
+        if array.dtype.kind in "cOUSMm":
+            raise UsageError(f"{self}: cannot quantise {array.dtype}; give floats or integers")
+        return array.astype(np.float64)
+
     def _tensor_scale(self, parts: Doubles) -> float:
         if not self.tensor_scale:
             return 1.0
@@ -112,9 +120,9 @@ class BlockFormat:
         else:
             found = amax / float(self.element.max) / whole
         if self.element.nan == "none":  # nothing else can say it
-            if self.scale.bits > 16 and not np.isfinite(parts).all():
+            if (self.scale.bits > 16 or self.scale.nan == "none") and not np.isfinite(parts).all():
                 raise UsageError(
-                    f"{self}: the values have NaN or infinity, for which {self.element} has no code"
+                    f"{self}: the values have NaN or infinity; {self.element} has no code for it, nor have scales"
                 )
             found = np.where(np.isfinite(parts).all(-1), found, np.nan)
         return encode(found, self.scale, overflow="clamp")

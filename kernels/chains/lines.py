@@ -113,9 +113,9 @@ def _roundings(
         plan = plan_that_fits(op, inputs, options, knobs, PlanContext(bench.product, True))
         found = [(launch, with_values(call_of(launch))) for launch in plan.steps]
     now = {n: values_of(x) for n, x in plan.outputs.items() if isinstance(x, np.ndarray)}
-    written = [(_written(launch, plan), told) for launch, told in found]
+    written = [(_written(launch, plan, told), told) for launch, told in found]
     for names, told in written:
-        now |= {n: told.steps[0][parameter] for parameter, n in names.items() if told.steps}
+        now |= {n: told.steps[0][parameter] for parameter, n in names.items()}
     out.append(_Rounded(FORMULA, dict(now)))
     for names, told in written:
         if not names:
@@ -126,14 +126,15 @@ def _roundings(
     return out, earlier
 
 
-def _written(launch: Step, plan: Plan) -> dict[str, str]:
-    """Parameter of a kernel -> output of the operator, of those that it is given whole."""
+def _written(launch: Step, plan: Plan, told: ValuesFound) -> dict[str, str]:
+    """Parameter that the kernel writes, with roundings -> output of the operator, of those that it is given whole."""
+    made = told.steps[0] if told.steps else {}
     arrays = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray)}
     return {
         parameter: n
         for parameter, x in launch.arguments.items()
         for n, y in arrays.items()
-        if isinstance(x, np.ndarray) and x.ctypes.data == y.ctypes.data and x.size == y.size
+        if parameter in made and x.ctypes.data == y.ctypes.data and x.size == y.size
     }
 
 

@@ -82,13 +82,11 @@ class ChainProblem:
             reports = {n: error_of(bench, n, stored[n], assignment) for n in self.chain.outputs}
             kept = [self.need.judge(values_of(stored[n]), bench.reference[n], e) for n, e in reports.items()]
             time_us = self.choices.time_us(point)
-        errors = {n: 2.0**-e.effective_bits for n, e in reports.items()}
         if all(k.passed for k in kept):
+            errors = {n: 2.0**-e.effective_bits for n, e in reports.items()}
             return Evaluation(time_us, bound_us=time_us, bound="sum of the steps", errors=errors)
         over = min(FARTHEST, max(k.factor for k in kept))
-        return Evaluation(
-            refused=f"do not keep {self.need.words}: errors times what is allowed", errors=errors, over=over
-        )
+        return Evaluation(refused=f"do not keep {self.need.words}: errors times what is allowed", over=over)
 
 
 def _words_of(chain: Chain) -> Any:

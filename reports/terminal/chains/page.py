@@ -89,7 +89,7 @@ def _heading(run: ChainRun) -> list[RenderableType]:
     parts: list[RenderableType] = [
         Text.assemble((clean(run.chain, 38), "bold"), f"  {clean(run.title, 100)}"),
         fact("device", clean(run.product)),
-        fact("sizes", f"{_pairs(run.sizes)}; numbers: {data}"),
+        fact("sizes", f"{_pairs(run.sizes) or 'none'}; numbers: {data}"),
         fact("chosen", run.words),
     ]
     if run.need is not None:

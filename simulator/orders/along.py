@@ -13,7 +13,7 @@ from ..ir.operations import in_fp32, result_type
 from ..ir.program import Op
 from ..precision.dtypes import DType
 from ..precision.dtypes import float32 as FP32
-from ..precision.formats import FP16, get_format
+from ..precision.formats import BF16, FP16, get_format
 from ..precision.formats import FP32 as FP32_FORMAT
 from ..units.cube_rules import CubeRules, operand_format
 from ..units.vector import Numerics
@@ -21,6 +21,7 @@ from .arithmetic import SORTED, STEP, VectorRounding
 from .elementwise import WHOLE_SETS, Elementwise, rounding
 from .expressions import ZERO, ExpressionKind
 
+AS_STORED = (FP16, BF16, FP32_FORMAT)  # formats whose operands the Cube reads as memory holds them
 Numbers = np.ndarray  # of expressions, int64
 
 
@@ -46,7 +47,7 @@ class Along:
         if not t.is_floating():
             return self._whole(op, t, rows)
         if op.name in ("max", "min"):
-            r = rounding(t, self.numerics)._replace(saturates=False)
+            r = self._of_extremes(t)
             place = ("along", axis, op.operand(0).shape)
             return self._rows(rows, lambda row: self.arithmetic.extreme(op.name, r, row, place))
         inner = FP32 if in_fp32(op) else t
@@ -74,6 +75,11 @@ class Along:
         """Where operands are read as zeros that results do not become, terms on the way are not read as operands are."""
         r = rounding(t, self.numerics)
         return r if r.flushes == r.reads_zeros else r._replace(place="along")
+
+    def _of_extremes(self, t: DType) -> VectorRounding:
+        """Results are operands as they are read: nothing is rounded."""
+        r = rounding(t, self.numerics)
+        return r._replace(saturates=False, flushes=r.reads_zeros)
 
     def _whole_sum(self, op: Op, r: VectorRounding) -> ExpressionKind:
         """A sum of which the order is not followed."""
@@ -164,7 +170,7 @@ class Along:
             return lambda a, b: self.arithmetic.whole_sum(bits, signed, (a, b))
         if op.name in ("sum", "mul"):
             return functools.partial(self.arithmetic.add if op.name == "sum" else self.arithmetic.mul, r)
-        r = r._replace(saturates=False)
+        r = self._of_extremes(t)
         return lambda a, b: self.arithmetic.extreme(op.name, r, (a, b), ("scan",))
 
     def _sort(self, op: Op, x: Numbers) -> Numbers:
@@ -283,4 +289,6 @@ def _detail(rules: CubeRules) -> tuple[Any, ...]:
     second = rules if rules.other is None else rules.with_switches({"operand": rules.other})
     read = [(x.operand_grid.name, x.operand_round, x.operand_subnormals) for x in (rules, second)]
     how = rules.products_per_step, rules.block_round, rules.block_sum
-    return (rounding, *read, *how, rules.other is None, rules.block_sum == "exact", True)
+    # a finite operand that is rounded on its way in may become infinite, and 0 times that is NaN
+    exact = rules.block_sum == "exact" and all(x.operand_grid in AS_STORED for x in (rules, second))
+    return (rounding, *read, *how, rules.other is None, exact, True)

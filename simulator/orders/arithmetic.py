@@ -159,15 +159,23 @@ class Arithmetic:
     def _adds_nothing(self, r: VectorRounding, zero: int, x: int) -> bool:
         if not self.of.is_constant(zero) or self.of.value(zero) != 0:
             return False
-        return zero != ZERO or not r.signed or self.of.has(x, NO_MINUS_ZERO)
+        return zero != ZERO or not r.signed or self._never_minus_zero(x, r)
+
+    def _never_minus_zero(self, x: int, r: VectorRounding) -> bool:
+        """Nor a small negative number that is read as one, or becomes one."""
+        if not self.of.has(x, NO_MINUS_ZERO):
+            return False
+        return not r.no_subnormals or self.of.has(x, NOT_NEGATIVE) or self.settled(x, r)
 
     def _traits_of_sum(self, r: VectorRounding, a: int, b: int) -> int:
-        """A sum is -0 if both terms are, or if it is flushed."""
+        """A sum is -0 if both terms are, or are read as such, or if it is flushed."""
         both = self.of.traits[a] & self.of.traits[b]
         some = self.of.traits[a] | self.of.traits[b]
         if both & NOT_NEGATIVE:
             return NOT_NEGATIVE | NO_MINUS_ZERO
-        return NO_MINUS_ZERO if ZERO in (a, b) or (some & NO_MINUS_ZERO and not r.flushes) else 0
+        if ZERO in (a, b):
+            return NO_MINUS_ZERO * (r.reads_zeros or not r.flushes)
+        return NO_MINUS_ZERO * (bool(some & NO_MINUS_ZERO) and not r.no_subnormals)
 
     def sub(self, r: VectorRounding, a: int, b: int) -> int:
         """a - b, rounded."""
@@ -206,7 +214,7 @@ class Arithmetic:
     ) -> int:
         """The largest or smallest; NaN is skipped. place: what decides between zeros of either sign, if not the order."""
         finite = all(self.of.has(x, FINITE) for x in terms if not self.of.is_constant(x))
-        free = not r.signed or all(self.of.has(x, NO_MINUS_ZERO) for x in terms)
+        free = not r.signed or all(self._never_minus_zero(x, r) for x in terms)
         if free and (finite or not r.saturates):
             return self._largest(name, r._replace(saturates=False), terms, finite)
         traits = self._traits_of_extreme(name, terms)
@@ -263,7 +271,7 @@ class Arithmetic:
 
     def integer(self, x: int, bound: int) -> int:
         """Remember that an expression is an integer of that size at most; it cannot be -0."""
-        self.bounds[x] = bound
+        self.bounds[x] = min(bound, self.bounds.get(x, bound))
         return x
 
     def _exact(self, r: VectorRounding, a: int, b: int) -> int | None:
@@ -419,7 +427,7 @@ class Arithmetic:
             if not exact or self._zeros.isdisjoint((a, b)) or not self._no_product(a, b):
                 kept += (b, a) if same and b < a else (a, b)
         dropped = len(kept) < len(factors)
-        harmless = not signed or acc == ZERO or self.of.has(acc, NO_MINUS_ZERO)
+        harmless = not signed or acc == ZERO or self._never_minus_zero(acc, made.detail[0])
         if not kept and harmless and (acc == ZERO or self.of.made[acc] == made):
             return acc
         if dropped and not harmless:

@@ -92,9 +92,9 @@ class Data:
                 )
         if len(set(self.given.values())) > 1:
             parts = listed([f"{n} {dtype}" for n, dtype in self.given.items()])
-            out.append(
-                f"the inputs were {parts}: each row converts all of them to its own type; for a mixture see --dtypes"
-            )
+            how = "each row converts all of them to its own type; for a mixture see --dtypes"
+            how = "every row keeps those types, and what it computes follows them" if self.kinds else how
+            out.append(f"the inputs were {parts}: {how}")
         return out
 
 

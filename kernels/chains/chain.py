@@ -117,7 +117,7 @@ class Chain:
 
     def __post_init__(self) -> None:
         for step in self.steps:
-            _check_step(self, step)
+            _check_step(step)
         _check_names(self)
         _check_tensors(self)
         _ = self.order
@@ -176,7 +176,7 @@ def dims_of(shape: Dims, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(sizes[n] if isinstance(n, str) else n for n in shape)
 
 
-def _check_step(chain: Chain, step: ChainStep) -> None:
+def _check_step(step: ChainStep) -> None:
     op = step.operator
     for what, known, given in (
         ("input", (*op.required, *op.optional), step.inputs),

@@ -37,12 +37,12 @@ def run_chain(
     values: bool = True,
     time: bool = True,
     blame: bool = True,
-    lines: bool | Iterable[str] = False,
+    lines: bool | str | Iterable[str] = False,
 ) -> ChainRun:
     """Run a chain.
 
     chain: one of `chains()`, or a `Chain`. sizes: by name; the others have their usual values. formats: tensor or group, or
-    "all", -> format (fp32, fp16, bf16, or any other that `get_format` knows, as a what-if). modes: step or group, or
+    "all", -> format (fp32, fp16, bf16, or, as a what-if, any other number or block format). modes: step or group, or
     "products", -> cubeMathType. product: None is that of the current device. inputs: arrays by name in place of numbers
     that are drawn with seed and distribution. need: as of `precision_study`, of every output. blame: whether to find which
     step's and which tensor's roundings make up the errors; lines: of all steps, or of these, also by line.
@@ -65,15 +65,16 @@ def run_on(
     values: bool = True,
     time: bool = True,
     blame: bool = True,
-    lines: bool | Iterable[str] = False,
+    lines: bool | str | Iterable[str] = False,
 ) -> ChainRun:
     """The same on a bench, on whose device it has to be called."""
     stored = bench.values(assignment) if values else {}
     steps = tuple(_step(bench, s, assignment, time) for s in bench.chain.order)
     tensors = {n: _tensor(bench, n, assignment, stored) for n in bench.chain.tensors}
-    told = blame_of(bench, assignment, stored) if values and blame else None
+    told = blame_of(bench, assignment, stored) if values and (blame or lines) else None
     if told is not None and lines:
-        told = lines_of(bench, assignment, stored, told, None if lines is True else tuple(lines))
+        some = None if lines is True else (lines,) if isinstance(lines, str) else tuple(lines)
+        told = lines_of(bench, assignment, stored, told, some)
     return ChainRun(
         chain=bench.chain.name,
         title=bench.chain.title,

@@ -11,7 +11,7 @@ from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES, Device
 from ...simulator.messages import Message, fault, note
 from ...simulator.numerics import choice
 from ...simulator.precision.cube_math import Resolution
-from ...simulator.precision.splits import Split, beyond
+from ...simulator.precision.splits import SPLITS, Split, beyond
 from ...simulator.products import Product
 from .messages import listed, refuse
 from .operator import Operator
@@ -93,10 +93,14 @@ def mode_name(op: Operator, given: Any) -> Any:
     """
     if given in MATH_MODES:
         return given
+    if isinstance(given, str) and given.upper() in SPLITS:
+        return given.upper()
     number, known = whole(given), CUBE_MATH_TYPES[: op.modes]
     if number is not None and 0 <= number < len(known):
         return known[number]
     if op.resolve is None:
         return given
     names = listed([f"{n} {name}" for n, name in enumerate(known)], "or")
-    raise refuse(f"{op.name}: cube_math_type is {given!r}; it must be {names}")
+    near_split = op.sliced and any(str(given).upper().startswith(split[:4]) for split in SPLITS)
+    splits = f"; splits of FP32 operands are {listed(SPLITS)}" if near_split else ""
+    raise refuse(f"{op.name}: cube_math_type is {given!r}; it must be {names}{splits}")

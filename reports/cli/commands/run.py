@@ -86,7 +86,8 @@ def _check_no_record(argument: str | None) -> None:
     "--cube-math-type",
     "M",
     "KEEP_DTYPE",
-    "Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD; or 0 to 4.",
+    "Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD; or 0 to 4. "
+    "Or a split of FP32 operands, ours: FP16X2, FP16X3, BF16X2, BF16X3, BF16X6, BF16X9, INT8X2, INT8X3 or INT8X4.",
 )
 @assignments("--tiling", help="Knobs: --tiling rows=2 cols=1024. The op chooses the others.")
 @assignments("--option", "options", help="Arguments of the op itself: --option reduction=sum.")

@@ -297,6 +297,15 @@ def test_what_cannot_be_split_is_refused_with_a_way_out(dtype, mode, device, tol
         run_op("matmul", "tiny", dtype=dtype, product=device, cube_math_type=mode)
 
 
+def test_names_of_splits_are_taken_in_any_case_and_told():
+    a, b = operands(4, 4, 8)
+    assert (product(a, b, "fp16x3") == product(a, b, "FP16X3")).all()
+    with pytest.raises(
+        RefusedError, match=r"'FP16X7'; it must be 0 KEEP_DTYPE.*splits of FP32 operands are FP16X2"
+    ):
+        product(a, b, "FP16X7")
+
+
 @pytest.mark.parametrize("name", ["flash_attention", "group_norm_backward"])
 def test_other_operators_of_the_cube_refuse_splits(name):
     op = get_operator(name)

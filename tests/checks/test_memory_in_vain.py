@@ -44,7 +44,7 @@ def test_scratch_that_was_not_written_is_a_fault_with_its_element(dtype):
     assert told(sums(5, dtype), "fault", "nobody has written") == []
 
 
-@pytest.mark.parametrize("dtype", [t for t in ty.ALL if not t.is_bool()])
+@pytest.mark.parametrize("dtype", [*(t for t in ty.ALL if not t.is_bool()), ty.float8e4nv])
 def test_unwritten_elements_are_those_that_nobody_has_assigned(dtype):
     x = fill(np.zeros(40, dtype.storage))
     assert unwritten(x, dtype).all()

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from ...device import current_device
-from ...errors import UsageError
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
 from ._touched import holds
@@ -33,18 +32,12 @@ _filled = [False]  # whether there is any such memory; without, nobody needs to 
 
 
 def empty(dims: int | tuple[int, ...], dtype: str | DType = "float32") -> np.ndarray:
-    """An array of that shape and element type (e.g. "float16") that nobody has written: as np.empty, and it is known.
+    """An array of that shape and element type (such as "float16", "e4m3") that nobody has written: np.empty, and known.
 
     With sim.device(check=True) a kernel that loads an element of it which nobody has stored is told of it. Booleans are
     False, as their bits have no room for more.
     """
-    t = (
-        dtype
-        if isinstance(dtype, DType)
-        else ty.from_name(str(np.dtype(dtype) if isinstance(dtype, type) else dtype))
-    )
-    if t is None:
-        raise UsageError(f"unknown element type {dtype!r}; known are {', '.join(x.name for x in ty.ALL)}")
+    t = ty.element_type(np.dtype(dtype) if isinstance(dtype, type) else dtype)
     return fill(np.zeros(dims, t.storage))
 
 

@@ -88,7 +88,9 @@ NUMBERS = "formats modes seed distribution"
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Run a chain of operators: its time, the error of every tensor, and the roundings that make it up, by step and line.
+    """Run a chain of operators: error, blame, time.
+
+    Blame is which roundings make up the error of an output: by step, by tensor, and with --lines by source line.
 
     Without a name it lists the chains that come with ascendtile. A file of yours defines CHAIN, a Chain of
     ascendtile.kernels.chains. With --need, --rtol and --atol, or --rule the exit status is 1 where an output does not keep

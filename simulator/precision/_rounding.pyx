@@ -122,6 +122,8 @@ cdef int set_spacing(GridRules* g, object spacing) except -1:
     cdef int s
     cdef int first = spacing[0][0]
     cdef int bits = spacing[0][1]
+    if len(spacing) > STEPS + 1:
+        raise ValueError(f"spacing changes {len(spacing) - 1} times, at most {STEPS}")
     w.floor, d.floor = <uint32_t>max(first + 127, 0) << 23, <uint64_t>(first + 1023) << 52
     w.rise, d.rise = <uint32_t>(23 - bits) << 23, <uint64_t>(52 - bits) << 52
     for s in range(STEPS):

@@ -15,15 +15,8 @@ from ...errors import UsageError
 from .taper import Row, check_rows, tapered_magnitudes
 
 NAN_KINDS = ("ieee", "one", "zero", "none")
-MODES = (
-    "RINT",
-    "FLOOR",
-    "CEIL",
-    "ROUND",
-    "TRUNC",
-    "ODD",
-    "RNZ",
-)  # of rounding, those that need no random bits
+# Of rounding, those that need no random bits.
+MODES = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD", "RNZ")
 MOST_EXPONENT, MOST_MANTISSA, LEAST_POWER = 8, 23, -149  # of float32, which values are held in
 MOST_INTEGER = 64
 # eXmY that the catalogue gives other rules than IEEE 754's, and in which fields: a text says them in any case.
@@ -34,6 +27,7 @@ OWN_RULES: Mapping[tuple[int, int], tuple[str, ...]] = MappingProxyType(
         **dict.fromkeys(((3, 2), (2, 3), (2, 1)), ("infinities", "nan", "saturates")),
     }
 )
+MOST_SPACINGS = 6  # STEPS of _grid_rules.pxd, and the first
 MOST_TABLE_BITS = 16  # formats of which tables of all values are made
 
 
@@ -48,10 +42,10 @@ class Format:
     zero. zero: without it an exponent field of 0 is a power of two as others. saturates: whether too large values become
     the largest finite one where nothing else is asked for. rounding: the mode where nothing else is asked for. taper: rows
     (prefix, exponent bits) of a format whose exponent field varies; then `exponent` and `mantissa` are the most bits.
-    stored: whether memory holds it; of HF32 and TF32 it holds FP32.
-    signed: False for formats without a sign; signed integers are in two's complement, `mantissa` bits without the sign.
-    dtype: numpy's dtype of the codes in memory; by default one field named as the format over unsigned codes of 1 or 2
-    bytes, float32 values of formats above 16 bits, and numpy's integers of integers.
+    stored: whether memory holds it; of HF32 and TF32 it holds FP32. signed: False for formats without a sign; signed
+    integers are in two's complement, `mantissa` bits without the sign. dtype: numpy's dtype of the codes in memory; by
+    default one field named as the format over unsigned codes of 1 or 2 bytes, float32 values of formats above 16 bits, and
+    numpy's integers of integers. Raises `UsageError` for what float32 does not hold exactly.
     """
 
     exponent: int
@@ -331,8 +325,28 @@ def _check(fmt: Format) -> None:
         raise UsageError(f"{name}: zero=no leaves no place for subnormal numbers: say subnormals=no, too")
     if fmt.taper:
         check_rows(fmt.name, fmt.taper, fmt.magnitude_bits)
+        _check_spacing(fmt)
     if not fmt.is_integer and fmt.dtype != np.float64:
         _check_range(fmt, name)
+
+
+def _check_spacing(fmt: Format) -> None:
+    """Every power of two from the least to the largest, once, and no more changes than the loops of rounding have."""
+    magnitudes = np.sort(_nominal(fmt))[1:]
+    exponents = np.frexp(magnitudes)[1] - 1
+    holes = np.flatnonzero(np.diff(exponents) > 1)
+    if holes.size:
+        low, high = exponents[holes[0]], exponents[holes[0] + 1]
+        raise UsageError(
+            f"format {fmt.name}: it has no number between 2^{low + 1} and 2^{high}: a row is missing"
+        )
+    if (np.diff(magnitudes) == 0).any():
+        twice = magnitudes[:-1][np.diff(magnitudes) == 0][0]
+        raise UsageError(f"format {fmt.name}: two codes are {twice:g}: two rows have that exponent")
+    if len(fmt.spacing) > MOST_SPACINGS:
+        raise UsageError(
+            f"format {fmt.name}: its spacing changes {len(fmt.spacing) - 1} times; at most {MOST_SPACINGS - 1}"
+        )
 
 
 def _check_range(fmt: Format, name: str) -> None:

@@ -27,7 +27,7 @@ def tapered_magnitudes(rows: Sequence[Row], bits: int) -> Magnitudes:
         values[(int(prefix, 2) << rest) + codes] = _normal(codes, width, rest) if width >= 0 else codes
     for prefix, width in rows:
         if width < 0:
-            _extend_down(values, slice(int(prefix, 2), (int(prefix, 2) + 1)), bits - len(prefix))
+            _extend_down(values, 1 << bits - len(prefix))
     return values
 
 
@@ -40,12 +40,10 @@ def _normal(codes: NDArray[np.int64], width: int, rest: int) -> Magnitudes:
     return values
 
 
-def _extend_down(values: Magnitudes, at: slice, rest: int) -> None:
-    """Codes of the row without an exponent: powers of two that end below the smallest of the others; 0 is zero."""
-    start, size = at.start << rest, 1 << rest
-    others = np.delete(values, np.arange(start, start + size))
-    lowest = np.frexp(others.min())[1] - 1
-    values[start : start + size] = np.ldexp(1.0, lowest - size + np.arange(size))
+def _extend_down(values: Magnitudes, size: int) -> None:
+    """The first `size` codes, of the row without an exponent: powers of two that end below the smallest of the others."""
+    lowest = np.frexp(values[size:].min())[1] - 1
+    values[:size] = np.ldexp(1.0, lowest - size + np.arange(size))
     values[0] = 0.0
 
 

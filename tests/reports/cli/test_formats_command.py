@@ -11,6 +11,8 @@ from ascendtile.simulator.precision.block_formats import BLOCK_FORMATS
 from ascendtile.simulator.precision.formats import FORMATS
 from ascendtile.simulator.precision.rounding import MODES, round_to
 
+TAPERED = 'name = "t"\nexponent = 4\nmantissa = 3\nnan = "none"\ninfinities = false\ntaper = [{}]'
+
 
 def read(answer):
     assert (answer.status, answer.err) == (0, "")
@@ -82,10 +84,23 @@ def test_a_file_of_ones_own(ascendtile, refused, tmp_path):
             "must use each code once; they use 0.5",
         ),
         ('name = "x1"\nexponent = 4\nmantissa = 3\ntaper = ["1"]', "it takes rows [prefix, exponent bits]"),
+        (
+            TAPERED.format('["11", 4], ["10", 3], ["0", -1]'),
+            "no number between 2^-3 and 2^4: a row is missing",
+        ),
+        (TAPERED.format('["1", 0], ["01", 0], ["00", -1]'), "two codes are 1: two rows have that exponent"),
+        (TAPERED.format('["11", 9], ["10", 3], ["0", -1]'), "row '11' with 9 exponent bits"),
+        (TAPERED.format('["0", 1], ["1", -1]'), "one row, of zeros only, has -1 exponent bits"),
+        (
+            TAPERED.replace("3", "4").format(
+                '["11", 5], ["101", 4], ["100", 3], ["011", 2], ["010", 1], ["001", 0], ["000", -1]'
+            ),
+            "its spacing changes",
+        ),
         ("name = ", "is no TOML"),
         ("x" * 70_000, "70000 bytes; a file of one format has at most 65536"),
     ],
-    ids=range(10),
+    ids=range(15),
 )
 def test_bad_files(refused, tmp_path, text, message):
     file = tmp_path / "bad.toml"

@@ -1,7 +1,7 @@
 """Makes the pictures of the README anew: `python -m ascendtile.reports.gallery [FOLDER]`, in less than a minute.
 
 What the command line prints for a run, the top of its HTML report (where playwright and a Chromium are installed), and
-pictures of a run, an exploration and a precision study.
+pictures of a run, an exploration, precision studies and a chain.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from pathlib import Path
 from rich.console import Console
 
 from ascendtile.kernels import precision_study, run_op
+from ascendtile.kernels.chains import run_chain
 from ascendtile.reports import pictures
 from ascendtile.reports.html import write_page
 from ascendtile.reports.terminal.record_view import run_report
 from ascendtile.simulator.record.run import Run
 from ascendtile.tiling import explore
 
+FORMAT_MODES = ("KEEP_DTYPE", "USE_HF32", "splits")
 HERE = Path(__file__).resolve().parent
 OP, CASE, DTYPE = "rms_norm_grad", "llama3-8b", "bfloat16"
 SPACE = {"buffers": 2, "group": 1, "split_k": 1, "schedule": "persistent", "block_m": (64, 128, 256)}
@@ -70,6 +72,7 @@ def drawn(run: Run, folder: Path) -> Iterator[Path]:
     """Pictures by matplotlib."""
     matmul = run_op("matmul", case="1024", dtype="float16", values=False).run
     study = precision_study("matmul", sizes={"m": 256, "n": 256, "k": 512})
+    formats = precision_study("matmul", "1024", dtypes="all,formats", modes=FORMAT_MODES, sample=128)
     made = {
         "roofline": pictures.roofline(matmul),
         "errors": pictures.error_histogram(run),
@@ -77,6 +80,8 @@ def drawn(run: Run, folder: Path) -> Iterator[Path]:
             explore("matmul", case="1024", dtype="float16", space=SPACE), "block_k", "block_n"
         ),
         "precision": pictures.precision_bars(study),
+        "formats": pictures.precision_front(formats),
+        "chain": pictures.chain_blame(run_chain("mlp", formats={"all": "fp16", "h": "hif8"})),
     }
     for name, figure in made.items():
         pictures.save(figure, folder / f"{name}.png")

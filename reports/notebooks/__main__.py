@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("explore_tilings", "study_precision")
+NAMES = ("explore_tilings", "study_precision", "study_formats")
 SECONDS = 300  # one cell at most
 
 

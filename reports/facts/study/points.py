@@ -70,7 +70,7 @@ def short_label(label: str) -> str:
     types, comma, mode = label.partition(", ")
     stored, _, computed = types.partition(" as ")
     names = "+".join(short_name(kind) for kind in stored.split("+"))
-    short = computed if names == computed else f"{names} as {computed}"
+    short = names if computed in ("", names) else f"{names} as {computed}"
     return clean(f"{short}{comma}{mode}", 40)
 
 

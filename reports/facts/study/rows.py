@@ -41,7 +41,7 @@ def labelled(rows: Iterable[ModeRow], name: str) -> dict[str, ModeRow]:
     """A short name for each computation: "float16 as fp16"; where two have the same types the mode tells the later one."""
     out: dict[str, ModeRow] = {}
     for r in distinct(rows, name):
-        types = texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
+        types = texts.clean(r.dtype if r.what_if else f"{r.dtype} as {r.compute_dtype or '-'}", 60)
         out.setdefault(types if types not in out else f"{types}, {texts.clean(r.cube_math_type, 30)}", r)
     return out
 

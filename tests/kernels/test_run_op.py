@@ -93,6 +93,11 @@ def test_time_only_needs_no_memory(op):
             {"n": 16, "c": 64, "space": (128, 128), "group": 8},
             {"n": 1 << 20, "c": 1 << 10, "space": 1 << 10, "group": 8},
         ),
+        "quant_matmul": ({"m": 1 << 12, "n": 1 << 12, "k": 1 << 12}, {"m": 1 << 20, "n": 64, "k": 1 << 20}),
+        "grouped_matmul": (
+            {"m": 1 << 12, "n": 1 << 10, "k": 1 << 12, "experts": 4},
+            {"m": 1 << 20, "n": 64, "k": 1 << 20, "experts": 4},
+        ),
         "convolution_backward": (
             {"input": (16, 64, 128, 128), "weight": (64, 64, 3, 3), "grad_output": (16, 64, 126, 126)},
             {

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..errors import UsageError
 from . import _rounding
 from .code_tables import codes_of, value_table
-from .formats import BF16, BOOL, FP16, FP32, Format, get_format
-from .rounding_rules import MODES, OVERFLOWS, SUBNORMALS, choice, mode_name, rounding_of
+from .formats import BF16, BOOL, FP16, FP32, MODES, Format, get_format
+from .rounding_rules import OVERFLOWS, SUBNORMALS, choice, mode_name, rounding_of
 
 __all__ = [
     "MODES", "OVERFLOWS", "SUBNORMALS", "decode", "encode", "flush_subnormals", "round_to", "to_integer",
@@ -114,13 +114,15 @@ def to_integer(
         wrap,
         *ends,
     )
-    if wrap and target.bits < target.storage_bits:  # in memory its sign is repeated, or zeros
-        unused = np.uint64(64 - target.bits)
-        words <<= unused
-        words = (words.view(np.int64) if target.signed else words) >> unused.astype(
-            np.int64 if target.signed else np.uint64
-        )
+    if wrap and target.bits < target.storage_bits:
+        words = _extended(words, target)
     return words.astype(target.dtype)  # integer to integer: numpy keeps the low bits
+
+
+def _extended(words: NDArray[np.uint64], fmt: Format) -> Array:
+    """The low bits of integers of less than a byte, with their sign repeated above."""
+    size, offset = 1 << fmt.bits, -int(fmt.min)
+    return (words + np.uint64(offset)) % np.uint64(size) - np.uint64(offset)
 
 
 def decode(stored: Array, fmt: object = None) -> Float32:

@@ -16,6 +16,7 @@ from ascendtile.kernels.chains.running import run_on
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.need import Need
 from ascendtile.simulator.precision.splits import SPLITS
+from ascendtile.tiling import Interrupted
 from ascendtile.tiling.chains import cheapest_chain
 from ascendtile.tiling.chains.choices import REFUSED, REPEATED, ChainChoices
 from ascendtile.tiling.chains.problem import ChainProblem
@@ -132,6 +133,17 @@ def test_a_search_goes_on_from_its_store(tmp_path):
     assert whole.exploration.reused == 1
     assert again.exploration.reused == 1 + again.cheaper == 2
     assert whole.best == again.best == search({"bits": 16}).best
+
+
+def test_an_interrupted_search_says_so_and_keeps_what_it_had(tmp_path):
+    def stop(done, left, best):
+        raise KeyboardInterrupt
+
+    store = tmp_path / "chains.sqlite"
+    with pytest.raises(Interrupted) as stopped:
+        search({"bits": 16}, store=store, report=stop)
+    assert stopped.value.exploration.proof.startswith("not proved: interrupted")
+    assert search({"bits": 16}, store=store).exploration.reused == 1
 
 
 def test_what_results_depend_on_is_in_the_key_of_the_store():

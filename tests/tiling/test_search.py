@@ -76,6 +76,37 @@ def test_failures_and_refusals_are_counted_and_do_not_win():
     assert out.proof.endswith("us or more), whether they fit or not") or "all 97 legal points" in out.proof
 
 
+@given(st.integers(0, 10_000), st.integers(1, 100))
+def test_with_exact_bounds_and_batches_of_one_no_point_is_looked_at_behind_the_first_that_is_left(
+    seed, count
+):
+    """Points above a limit are looked at in their order, and the nearest of them is kept."""
+    space, times, _ = made_up(seed, count, 1.0)
+    figures = np.random.default_rng(seed).uniform(0.5, 2.0, count)
+    seen = []
+
+    def evaluate(points):
+        for p in points:
+            k = p["x"]
+            seen.append(k)
+            over = float(figures[k])
+            yield (
+                Evaluation(refused="do not keep it", over=over)
+                if over > 1
+                else Evaluation(time_us=float(times[k]))
+            )
+
+    out = search(space, np.arange(count), times, "time", evaluate, NONE, batch=1)
+    order = np.argsort(times, kind="stable").tolist()
+    right = next((k for k in order if figures[k] <= 1), None)
+    needed = [k for k in order if right is None or times[k] <= times[right]]
+    assert seen == needed[: len(seen)]
+    assert set(order[: order.index(right) + 1] if right is not None else order) <= set(seen) <= set(needed)
+    above = [k for k in seen if figures[k] > 1]
+    if above:
+        assert out.nearest["do not keep it"].point == {"x": min(above, key=lambda k: figures[k])}
+
+
 def test_a_larger_point_is_tried_though_a_smaller_one_does_not_fit():
     """Fit is not monotone: what has no room says nothing about its neighbours."""
     space, times, bounds = made_up(3, 64, 0.5)

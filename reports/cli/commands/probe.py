@@ -19,7 +19,7 @@ STAYS_OPEN = 1  # exit status where a question is not settled
 @click.option("--force", is_flag=True, help="Replace the file of --output if it is there.")
 @json_option
 def command(out: str | None, read: str | None, output: str | None, force: bool, as_json: bool) -> None:
-    """Find out on a board how its Cube and Vector units compute.
+    """Find out how the units of a board compute.
 
     --out writes a folder of small Triton kernels and their inputs. On the board `python run_probe.py` in it runs them, and
     --read decides from the bits which models agree: products added in a step, their order, sums and roundings, subnormal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,10 @@ from ..options import (
 )
 
 if TYPE_CHECKING:
-    from ....kernels.chains import Chain
+    from ....kernels.chains import Chain, ChainRun
 
 NUMBERS = "formats modes seed distribution"
+PICTURES = (".png", ".svg", ".pdf")
 
 
 @click.command(cls=AssignmentCommand)
@@ -82,6 +84,12 @@ NUMBERS = "formats modes seed distribution"
     "--store",
     metavar="FILE",
     help="Where --search keeps results; without, a file in the user's cache folder.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Also draw error and time by step: a .png, .svg or .pdf; of --search those of the answer.",
 )
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
 @click.option("--no-values", is_flag=True, help="Time only.")
@@ -146,8 +154,32 @@ def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
         raise click.UsageError(
             "--no-values leaves no errors: no need, no lines, and with --no-time nothing to do", ctx
         )
+    if asked.output is not None:
+        _check_output(ctx, asked)
     if asked.input_file and {"--seed", "--distribution"} & set(given):
         raise click.UsageError("--seed and --distribution are of random inputs, --input brings its own", ctx)
+
+
+def _check_output(ctx: click.Context, asked: SimpleNamespace) -> None:
+    """Refuse a picture that could not be drawn or written."""
+    if Path(asked.output).suffix.lower() not in PICTURES:
+        raise click.UsageError(f"-o {asked.output}: the name must end in one of {', '.join(PICTURES)}", ctx)
+    if asked.no_values:
+        raise click.UsageError("--no-values leaves no errors to draw; leave -o or it out", ctx)
+    from ....simulator.record.files import check_target
+
+    check_target(asked.output)
+
+
+def _draw(run: ChainRun, asked: SimpleNamespace) -> None:
+    """The picture that was asked for, of the first output."""
+    if asked.output is None:
+        return
+    from ...pictures import chain_blame, save
+    from ...terminal.console import note
+
+    save(chain_blame(run), asked.output)
+    note(f"wrote {asked.output}")
 
 
 def _list(asked: SimpleNamespace) -> None:
@@ -177,6 +209,7 @@ def _run(chain: Chain, asked: SimpleNamespace) -> bool:
     how = {"values": not asked.no_values, "time": not asked.no_time, "lines": asked.lines}
     run = run_chain(chain, **_given(chain, asked), **how)
     present(asked.as_json, ChainRun.to_dict, run_page, run)
+    _draw(run, asked)
     return run.need is None or run.passed
 
 
@@ -207,6 +240,8 @@ def _search(chain: Chain, asked: SimpleNamespace) -> bool:
         note(stopped.exploration.proof)
         raise
     present(asked.as_json, ChainSearch.to_dict, search_page, found)
+    if found.run is not None:
+        _draw(found.run, asked)
     if found.run is not None and not asked.as_json:
         formats, modes = in_short(chain, found.run.assignment)
         command = repeat_chain(asked.chain, formats, modes, vars(asked), PAGE_WIDTH)

@@ -195,3 +195,24 @@ def test_a_file_without_a_chain_is_told(refused, tmp_path, source, words):
     file = tmp_path / "mine.py"
     file.write_text(source)
     assert words in refused("chain", file)
+
+
+@pytest.mark.parametrize("more", [(), ("--search", "--need", "bits=5", "--space", "all=fp16,fp32")])
+def test_a_picture_is_written_beside_the_page(ascendtile, tmp_path, more):
+    path = tmp_path / "mlp.svg"
+    answer = ascendtile(*TINY, "-o", path, *more)
+    assert (answer.status, answer.err.splitlines()[-1]) == (0, f"wrote {path}")
+    assert path.read_bytes().startswith(b"<?xml")
+    assert answer.out.startswith("mlp")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("-o", "mlp.gif"), "the name must end in one of .png, .svg, .pdf"),
+        (("-o", "mlp.png", "--no-values"), "--no-values leaves no errors to draw"),
+        (("-o", "no/such/mlp.png"), "does not exist; make it first"),
+    ],
+)
+def test_a_picture_that_cannot_be_is_refused_before_anything_runs(refused, arguments, text):
+    assert text in refused(*TINY, *arguments)

@@ -16,9 +16,8 @@ from ..ir.program import Op, Value
 from ..precision import dtypes as ty
 from ..precision.dtypes import DType
 from ..units.vector import decode
-from .arithmetic import VectorRounding
 from .elementwise import WHOLE_SETS, Elementwise
-from .expressions import FINITE, ZERO, ExpressionKind, ExpressionTable
+from .expressions import FINITE, ZERO, ExpressionKind, ExpressionTable, VectorRounding
 from .sharing import Sharing
 
 if TYPE_CHECKING:
@@ -170,5 +169,5 @@ class ExpressionAccess(TwinAccess):
                 return self.arithmetic.add(r, old, x)
             return self.arithmetic.extreme(name, r, (old, x), ("in memory",))
         if name in WHOLE_SETS:
-            return self.arithmetic.whole_set(name, t.bits, t.is_int_signed(), (old, x))
-        return self.arithmetic.whole_sum(t.bits, t.is_int_signed(), (old, x))
+            return self.arithmetic.whole.combined(name, t.bits, t.is_int_signed(), (old, x))
+        return self.arithmetic.whole.sum(t.bits, t.is_int_signed(), (old, x))

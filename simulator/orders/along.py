@@ -17,9 +17,9 @@ from ..precision.formats import BF16, FP16, get_format
 from ..precision.formats import FP32 as FP32_FORMAT
 from ..units.cube_rules import CubeRules, operand_format
 from ..units.vector import Numerics
-from .arithmetic import SORTED, STEP, VectorRounding
+from .arithmetic import SORTED, STEP
 from .elementwise import WHOLE_SETS, Elementwise, rounding
-from .expressions import ZERO, ExpressionKind
+from .expressions import ZERO, ExpressionKind, VectorRounding
 
 AS_STORED = (FP16, BF16, FP32_FORMAT)  # formats whose operands the Cube reads as memory holds them
 Numbers = np.ndarray  # of expressions, int64
@@ -89,12 +89,12 @@ class Along:
     def _whole(self, op: Op, t: DType, rows: Numbers) -> Numbers | None:
         bits, signed = t.bits, t.is_int_signed()
         if op.name in WHOLE_SETS:
-            return self._rows(rows, lambda row: self.arithmetic.whole_set(op.name, bits, signed, row))
+            return self._rows(rows, lambda row: self.arithmetic.whole.combined(op.name, bits, signed, row))
         if t.is_bool():
             return None
         if op.name == "sum":
-            return self._rows(rows, lambda row: self.arithmetic.whole_sum(bits, signed, row))
-        product = functools.partial(self.arithmetic.whole_product, bits, signed)
+            return self._rows(rows, lambda row: self.arithmetic.whole.sum(bits, signed, row))
+        product = functools.partial(self.arithmetic.whole.product, bits, signed)
         return self._rows(rows, lambda row: functools.reduce(product, row))
 
     def _tree(self, rows: Numbers, r: VectorRounding, lanes: int) -> Numbers:
@@ -164,10 +164,10 @@ class Along:
         r = self._rounding(t)
         if not t.is_floating():
             if op.name in WHOLE_SETS:
-                return lambda a, b: self.arithmetic.whole_set(op.name, bits, signed, (a, b))
+                return lambda a, b: self.arithmetic.whole.combined(op.name, bits, signed, (a, b))
             if op.name == "mul":
-                return functools.partial(self.arithmetic.whole_product, bits, signed)
-            return lambda a, b: self.arithmetic.whole_sum(bits, signed, (a, b))
+                return functools.partial(self.arithmetic.whole.product, bits, signed)
+            return lambda a, b: self.arithmetic.whole.sum(bits, signed, (a, b))
         if op.name in ("sum", "mul"):
             return functools.partial(self.arithmetic.add if op.name == "sum" else self.arithmetic.mul, r)
         r = self._of_extremes(t)
@@ -201,7 +201,7 @@ class Along:
     def _count(self, bin_: int, row: list[int], mask: list[int] | None) -> int:
         every = [1] * len(row) if mask is None else mask
         hits = (self._hit(bin_, x, None if mask is None else m) for x, m in zip(row, every, strict=True))
-        return self.arithmetic.whole_sum(32, True, tuple(hits))
+        return self.arithmetic.whole.sum(32, True, tuple(hits))
 
     def _hit(self, bin_: int, x: int, mask: int | None) -> int:
         """1 where an element is in a bin."""
@@ -278,8 +278,8 @@ class Along:
         return steps
 
     def _whole_product(self, acc: int, row: list[int], column: list[int]) -> int:
-        products = (self.arithmetic.whole_product(32, True, a, b) for a, b in zip(row, column, strict=True))
-        return self.arithmetic.whole_sum(32, True, (acc, *products))
+        products = (self.arithmetic.whole.product(32, True, a, b) for a, b in zip(row, column, strict=True))
+        return self.arithmetic.whole.sum(32, True, (acc, *products))
 
 
 def _detail(rules: CubeRules) -> tuple[Any, ...]:

@@ -3,10 +3,11 @@
 What is used, and nothing else:
 
 * a + b = b + a and a * b = b * a, bit for bit;
-* sums of integers, exact ones of small integers held as floats, and, or, xor, extremes without a zero of either sign: in any
-  order;
+* exact sums of small integers held as floats, and extremes without a zero of either sign: in any order (`integers.py` has
+  the integers);
 * x + 0, x - 0, x * 1 where x is a result of the same rounding already, and cannot be -0 if the zero is +0;
 * a narrower format is a part of a wider one;
+* what cannot exceed the largest finite value of its type does not saturate;
 * the sign of a zero that goes into exp, abs, a comparison does not come out.
 
 `unsigned` is the same expression where the sign of zero does not count at all: it says which differences are no more.
@@ -14,18 +15,27 @@ What is used, and nothing else:
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from .expressions import CONSTANT, FINITE, NO_MINUS_ZERO, NOT_NEGATIVE, ZERO, ExpressionKind, ExpressionTable
+from .expressions import (
+    EXACT_INTEGERS,
+    FINITE,
+    INTEGER,
+    LARGEST,
+    NO_MINUS_ZERO,
+    NOT_NEGATIVE,
+    SLACK,
+    ZERO,
+    ExpressionKind,
+    ExpressionTable,
+    VectorRounding,
+)
+from .integers import MUL, SET_OF, SUM, Integers
 
 INFINITY = math.inf
-MOST_TERMS = 1 << 14  # of a sum that is kept as a set of terms; longer ones keep their order
-_INTEGER = FINITE | NO_MINUS_ZERO
-EXACT_INTEGERS = {"fp16": 1 << 11, "bf16": 1 << 8, "fp32": 1 << 24, "fp64": 1 << 53}
-ADD, SUB, MUL, MAX, MIN, SETTLE, SUM = "add", "sub", "mul", "max", "min", "settle", "sum"
+ADD, SUB, MAX, MIN, SETTLE = "add", "sub", "max", "min", "settle"
 SQUARE, FMA, CAST, SELECT, STEP, NEG, ABS, SORTED = (
     "square",
     "fma",
@@ -36,43 +46,12 @@ SQUARE, FMA, CAST, SELECT, STEP, NEG, ABS, SORTED = (
     "abs",
     "sorted",
 )
-SET_OF: dict[str, Callable[..., Any]] = {"max": max, "min": min}
 _END = {"max": -INFINITY, "min": INFINITY}
-BITWISE: dict[str, Callable[[int, int], int]] = {
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-}
 # Functions whose value does not depend on the sign of a zero, and those that may only pass it on.
 BLIND = frozenset(("exp", "exp2", "exp10", "cos", "cosh", ABS, "log", "log2", "log10"))
 PASSING = frozenset(
     (NEG, "sqrt", "sin", "tanh", "erf", "floor", "ceil", "trunc", "rint", "round", "expm1", "log1p")
 )
-
-
-class VectorRounding(NamedTuple):
-    """How the Vector unit brings a result to its type; see `units/vector.py`.
-
-    flushes, reads_zeros: whether subnormal results become zeros, and subnormal operands are read as such. signed: whether
-    the sign of a zero counts. place: where the unit has rules of its own.
-    """
-
-    dtype: str
-    saturates: bool
-    flushes: bool
-    reads_zeros: bool = False
-    signed: bool = True
-    place: str = ""
-
-    @property
-    def plain(self) -> bool:
-        """Whether a value of the type is always left as it is."""
-        return not (self.saturates or self.no_subnormals)
-
-    @property
-    def no_subnormals(self) -> bool:
-        """Whether a subnormal value may become another one."""
-        return self.flushes or self.reads_zeros
 
 
 Fold = Callable[
@@ -86,7 +65,9 @@ class Arithmetic:
     def __init__(self, expressions: ExpressionTable, fold: Fold) -> None:
         self.of = expressions
         self.fold = fold
+        self.whole = Integers(expressions)
         self.bounds: dict[int, int] = {}  # of expressions that are integers held as floats: the largest size
+        self.limits: dict[int, float] = {}  # of expressions whose size is known not to exceed one
         self._unsigned: dict[int, int] = {}
         self._zeros = frozenset((ZERO, expressions.constant(-0.0)))
         self._steps: dict[tuple[ExpressionKind, int, tuple[int, ...]], int] = {}
@@ -115,7 +96,43 @@ class Arithmetic:
         values = tuple(float(self.of.value(x)) for x in operands)
         return self.of.constant(self.fold(r, name, values))
 
-    def _node(self, name: str, r: VectorRounding, operands: tuple[int, ...], traits: int = 0) -> int:
+    def limit(self, x: int) -> float:
+        """The size that an expression does not exceed; infinite where none is known, or where it may be NaN."""
+        if self.of.is_constant(x):
+            value = abs(self.of.value(x))
+            return INFINITY if math.isnan(value) else float(value)
+        known = self.of.settled[x]
+        usual = (
+            LARGEST.get(known.dtype, INFINITY) if known is not None and self.of.has(x, FINITE) else INFINITY
+        )
+        return min(self.limits.get(x, usual), self.bounds.get(x, usual))
+
+    def _within(self, r: VectorRounding, limit: float) -> VectorRounding | None:
+        """The rounding of what does not exceed a limit, if the limit is finite in the type: it does not saturate."""
+        if not limit * SLACK.get(r.dtype, INFINITY) < LARGEST.get(r.dtype, 0):
+            return None
+        return r._replace(saturates=False)
+
+    def _limited(self, x: int, r: VectorRounding, limit: float) -> int:
+        """Remember a limit."""
+        self.limits[x] = min(limit * SLACK[r.dtype], self.limits.get(x, INFINITY))
+        return x
+
+    def _node(
+        self,
+        name: str,
+        r: VectorRounding,
+        operands: tuple[int, ...],
+        traits: int = 0,
+        limit: float = INFINITY,
+    ) -> int:
+        """limit: the size that the exact value does not exceed."""
+        within = self._within(r, limit)
+        if within is not None:
+            return self._limited(self._new(name, within, operands, traits | FINITE), r, limit)
+        return self._new(name, r, operands, traits)
+
+    def _new(self, name: str, r: VectorRounding, operands: tuple[int, ...], traits: int) -> int:
         found = self.of.number(ExpressionKind(name, tuple(r)), operands, traits, r._replace(signed=True))
         if not r.signed:
             self._unsigned[found] = found
@@ -128,7 +145,9 @@ class Arithmetic:
         if self.settled(x, r):
             return x
         known = self._folded(r, SETTLE, x)
-        return self._node(SETTLE, r, (x,), self._rounded_traits(x)) if known is None else known
+        if known is not None:
+            return known
+        return self._node(SETTLE, r, (x,), self._rounded_traits(x), self.limit(x))
 
     def _rounded_traits(self, x: int) -> int:
         """What rounding leaves of what is known: a small negative number may become -0."""
@@ -146,12 +165,15 @@ class Arithmetic:
         for zero, x in ((a, b), (b, a)):
             if self._adds_nothing(r, zero, x):
                 return self.settle(r, x)
-        return self._node(ADD, r, (a, b), self._traits_of_sum(r, a, b))
+        limit = self.limit(a) + self.limit(b)
+        return self._node(ADD, r, (a, b), self._traits_of_sum(r, a, b), limit)
 
     def _bare(self, r: VectorRounding, x: int) -> int:
         """An operand that is brought to the type anyway, as it was before."""
         made = self.of.made[x]
-        if made.name != SETTLE or made.detail != tuple(r) or (r.flushes and not r.reads_zeros):
+        if made.name != SETTLE or (r.flushes and not r.reads_zeros):
+            return x
+        if r._replace(saturates=False) != VectorRounding(*made.detail)._replace(saturates=False):
             return x
         inner = self.of.operands[x][0]
         return inner if not r.saturates or self.of.has(inner, FINITE) else x
@@ -186,7 +208,7 @@ class Arithmetic:
             return a
         if self.of.is_constant(a) and math.isinf(self.of.value(a)) and self.of.has(b, FINITE):
             return self.sub(r, a, ZERO)
-        return self._node(SUB, r, (a, b))
+        return self._node(SUB, r, (a, b), 0, self.limit(a) + self.limit(b))
 
     def mul(self, r: VectorRounding, a: int, b: int) -> int:
         """a * b, rounded."""
@@ -201,13 +223,21 @@ class Arithmetic:
         if a == ZERO and self.of.has(b, FINITE) and (self.of.has(b, NOT_NEGATIVE) or not r.signed):
             return ZERO
         positive = a == b or self.of.traits[a] & self.of.traits[b] & NOT_NEGATIVE
-        return self._node(MUL, r, (a, b), (NOT_NEGATIVE | NO_MINUS_ZERO) * bool(positive))
+        traits = (NOT_NEGATIVE | NO_MINUS_ZERO) * bool(positive)
+        return self._node(MUL, r, (a, b), traits, self._product_limit(a, b))
+
+    def _product_limit(self, a: int, b: int) -> float:
+        """0 times what may be infinite is NaN."""
+        both = self.limit(a), self.limit(b)
+        return INFINITY if INFINITY in both else both[0] * both[1]
 
     def fma(self, r: VectorRounding, a: int, b: int, c: int) -> int:
         """a * b + c with one rounding."""
         a, b = sorted((a, b))
         known = self._folded(r, FMA, a, b, c)
-        return self._node(FMA, r, (a, b, c)) if known is None else known
+        if known is not None:
+            return known
+        return self._node(FMA, r, (a, b, c), 0, self._product_limit(a, b) + self.limit(c))
 
     def extreme(
         self, name: str, r: VectorRounding, terms: tuple[int, ...], place: tuple[Any, ...] = ()
@@ -259,7 +289,14 @@ class Arithmetic:
         known = self._folded(r, SETTLE, x)
         if known is not None:
             return known
-        return self.of.number(made, (x,), self._rounded_traits(x), r._replace(signed=True))
+        limit, traits = self.limit(x), self._rounded_traits(x)
+        within = self._within(r, limit)
+        if within is None:
+            return self.of.number(made, (x,), traits, r._replace(signed=True))
+        made = made._replace(detail=(made.detail[0], *within))
+        return self._limited(
+            self.of.number(made, (x,), traits | FINITE, within._replace(signed=True)), r, limit
+        )
 
     # -- integers held as floats -------------------------------------------------------------------------------------
 
@@ -281,8 +318,8 @@ class Arithmetic:
             return None
         if self.of.is_constant(a) and self.of.is_constant(b):
             return None
-        terms = (*self._terms_of_sum(SUM, (), a), *self._terms_of_sum(SUM, (), b))
-        return self.integer(self._sum(ExpressionKind(SUM), terms, lambda x: x), sum(bounds))  # type: ignore[arg-type]
+        terms = (*self.whole.terms_of(SUM, (), a), *self.whole.terms_of(SUM, (), b))
+        return self.integer(self.whole.added(ExpressionKind(SUM), terms, lambda x: x), sum(bounds))  # type: ignore[arg-type]
 
     def _exact_square(self, r: VectorRounding, a: int, b: int) -> int | None:
         """The square of an integer that the type holds exactly; other products may be -0."""
@@ -290,57 +327,8 @@ class Arithmetic:
         if a != b or bound is None or bound * bound > EXACT_INTEGERS.get(r.dtype, 0):
             return None
         return self.integer(
-            self.of.number(ExpressionKind(SQUARE), (a,), _INTEGER | NOT_NEGATIVE), bound * bound
+            self.of.number(ExpressionKind(SQUARE), (a,), INTEGER | NOT_NEGATIVE), bound * bound
         )
-
-    # -- integers ----------------------------------------------------------------------------------------------------
-
-    def whole_sum(self, bits: int, signed: bool, terms: tuple[int, ...]) -> int:
-        """Sum of integers that wraps: in no order."""
-        detail = (bits, signed)
-        every = tuple(t for x in terms for t in self._terms_of_sum(SUM, detail, x))
-        return self._sum(ExpressionKind(SUM, detail), every, lambda x: _wrapped(x, bits, signed))
-
-    def _terms_of_sum(self, name: str, detail: tuple[Any, ...], x: int) -> tuple[int, ...]:
-        same = self.of.made[x] == ExpressionKind(name, detail)
-        return self.of.operands[x] if same else (x,)
-
-    def _sum(self, made: ExpressionKind, terms: tuple[int, ...], wrapped: Callable[[int], int]) -> int:
-        if len(terms) > MOST_TERMS:
-            return self.of.number(ExpressionKind(made.name, (*made.detail, "long")), terms)
-        fixed = wrapped(sum(self.of.value(x) for x in terms if self.of.is_constant(x)))
-        kept = sorted(x for x in terms if not self.of.is_constant(x))
-        if fixed:
-            kept.append(self.of.constant(fixed))
-        if len(kept) < 2:
-            return kept[0] if kept else ZERO
-        return self.of.number(made, tuple(kept), _INTEGER)
-
-    def whole_product(self, bits: int, signed: bool, a: int, b: int) -> int:
-        """Product of integers that wraps."""
-        if self.of.is_constant(a) and self.of.is_constant(b):
-            return self.of.constant(_wrapped(self.of.value(a) * self.of.value(b), bits, signed))
-        if ZERO in (a, b):
-            return ZERO
-        one = self.of.constant(1)
-        if one in (a, b):
-            return a if b == one else b
-        return self.of.number(ExpressionKind(MUL, (bits, signed)), (min(a, b), max(a, b)), _INTEGER)
-
-    def whole_set(self, name: str, bits: int, signed: bool, terms: tuple[int, ...]) -> int:
-        """max, min, and, or (each term once), xor of integers or truth values: in no order."""
-        made = ExpressionKind(name, (bits, signed))
-        every = [t for x in terms for t in (self.of.operands[x] if self.of.made[x] == made else (x,))]
-        fixed = [self.of.value(x) for x in every if self.of.is_constant(x)]
-        combine = SET_OF.get(name) or BITWISE[name]
-        kept = sorted({x for x in every if not self.of.is_constant(x)})
-        if name == "xor":
-            kept = [x for x in kept if every.count(x) % 2]
-        if fixed and not (kept and functools.reduce(combine, fixed) == _neutral(name, bits, signed)):
-            kept.append(self.of.constant(functools.reduce(combine, fixed)))
-        if len(kept) < 2:
-            return kept[0] if kept else ZERO
-        return self.of.number(made, tuple(kept), _INTEGER)
 
     # -- the sign of zero --------------------------------------------------------------------------------------------
 
@@ -422,6 +410,10 @@ class Arithmetic:
 
     def _step(self, made: ExpressionKind, acc: int, factors: tuple[int, ...]) -> int:
         same, exact, signed = made.detail[-3:]
+        limit = self.limit(acc) + sum(map(self._product_limit, factors[::2], factors[1::2]))
+        within = self._within(made.detail[0], limit) if exact else None
+        if within is not None:
+            made = made._replace(detail=(within, *made.detail[1:]))
         kept: list[int] = []
         for a, b in zip(factors[::2], factors[1::2], strict=True):
             if not exact or self._zeros.isdisjoint((a, b)) or not self._no_product(a, b):
@@ -432,22 +424,9 @@ class Arithmetic:
             return acc
         if dropped and not harmless:
             kept += [ZERO, ZERO]
-        return self.of.number(made, (acc, *kept), 0, made.detail[0])
+        if within is None:
+            return self.of.number(made, (acc, *kept), 0, made.detail[0])
+        return self._limited(self.of.number(made, (acc, *kept), FINITE, made.detail[0]), within, limit)
 
     def _no_product(self, a: int, b: int) -> bool:
         return any(zero in self._zeros and self.of.has(x, FINITE) for zero, x in ((a, b), (b, a)))
-
-
-def _neutral(name: str, bits: int, signed: bool) -> int:
-    """The integer of a type that changes no other one."""
-    least = -(1 << (bits - 1)) if signed else 0
-    most = least + (1 << bits) - 1
-    return {"max": least, "min": most, "and": -1 if signed else most}.get(name, 0)
-
-
-def _wrapped(x: int, bits: int, signed: bool) -> int:
-    x &= (1 << bits) - 1
-    return x - (1 << bits) if signed and x >> (bits - 1) else x
-
-
-__all__ = ["BLIND", "CONSTANT", "PASSING", "Arithmetic", "VectorRounding"]

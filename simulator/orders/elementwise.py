@@ -15,8 +15,8 @@ from ..precision import dtypes as ty
 from ..precision.dtypes import DType
 from ..units import vector
 from ..units.vector import Numerics
-from .arithmetic import BLIND, CAST, EXACT_INTEGERS, SELECT, SETTLE, Arithmetic, VectorRounding
-from .expressions import FINITE, NO_MINUS_ZERO, NOT_NEGATIVE, ExpressionKind
+from .arithmetic import BLIND, CAST, SELECT, SETTLE, Arithmetic
+from .expressions import EXACT_INTEGERS, FINITE, NO_MINUS_ZERO, NOT_NEGATIVE, ExpressionKind, VectorRounding
 
 Make = Callable[..., int]
 _UNIT: dict[str, Callable[..., np.ndarray]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
@@ -113,12 +113,12 @@ class Elementwise:
         if any(v is not None and v.dtype != t for v in op.args):
             return None
         if op.name in WHOLE_SETS:
-            return lambda a, b: self.arithmetic.whole_set(op.name, bits, signed, (a, b))
+            return lambda a, b: self.arithmetic.whole.combined(op.name, bits, signed, (a, b))
         if t.is_bool():
             return None
         if op.name == "add":
-            return lambda a, b: self.arithmetic.whole_sum(bits, signed, (a, b))
-        return functools.partial(self.arithmetic.whole_product, bits, signed) if op.name == "mul" else None
+            return lambda a, b: self.arithmetic.whole.sum(bits, signed, (a, b))
+        return functools.partial(self.arithmetic.whole.product, bits, signed) if op.name == "mul" else None
 
     def _float_binary(self, op: Op) -> Make | None:
         r = self.rounding(op)

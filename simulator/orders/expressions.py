@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..precision.formats import get_format
+
 ZERO = 0  # the number of the constant +0, of any type
 CONSTANT, INPUT, PART = "constant", "input", "part"
 HALF_WORD = np.int64(1) << 32
@@ -20,6 +22,38 @@ HALF_WORD = np.int64(1) << 32
 FINITE = 1  # neither infinite nor NaN
 NO_MINUS_ZERO = 2
 NOT_NEGATIVE = 4  # nor -0; NaN is not excluded
+INTEGER = FINITE | NO_MINUS_ZERO
+
+
+EXACT_INTEGERS = {"fp16": 1 << 11, "bf16": 1 << 8, "fp32": 1 << 24, "fp64": 1 << 53}
+# Of each type the largest finite value, and how much larger rounding may make one.
+LARGEST = {name: float(get_format(name).max) for name in ("fp16", "bf16", "fp32", "fp64")}
+SLACK = {"fp16": 1 + 2.0**-10, "bf16": 1 + 2.0**-7, "fp32": 1 + 2.0**-22, "fp64": 1 + 2.0**-50}
+
+
+class VectorRounding(NamedTuple):
+    """How the Vector unit brings a result to its type; see `units/vector.py`.
+
+    flushes, reads_zeros: whether subnormal results become zeros, and subnormal operands are read as such. signed: whether
+    the sign of a zero counts. place: where the unit has rules of its own.
+    """
+
+    dtype: str
+    saturates: bool
+    flushes: bool
+    reads_zeros: bool = False
+    signed: bool = True
+    place: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether a value of the type is always left as it is."""
+        return not (self.saturates or self.no_subnormals)
+
+    @property
+    def no_subnormals(self) -> bool:
+        """Whether a subnormal value may become another one."""
+        return self.flushes or self.reads_zeros
 
 
 class ExpressionKind(NamedTuple):
@@ -138,16 +172,3 @@ class ExpressionTable:
         count = math.prod(shape)
         found = [self.number(ExpressionKind(PART, (k,)), (whole,)) for k in range(count)]
         return np.array(found, np.int64).reshape(shape)
-
-
-__all__ = [
-    "CONSTANT",
-    "FINITE",
-    "INPUT",
-    "NOT_NEGATIVE",
-    "NO_MINUS_ZERO",
-    "PART",
-    "ZERO",
-    "ExpressionKind",
-    "ExpressionTable",
-]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from .arithmetic import ABS, ADD, CAST, MAX, MIN, MUL, NEG, SELECT, SETTLE, SQUARE, STEP, SUB, SUM
+from .arithmetic import ABS, ADD, CAST, MAX, MIN, NEG, SELECT, SETTLE, SQUARE, STEP, SUB
 from .expressions import CONSTANT, INPUT, PART, ExpressionTable
+from .integers import MUL, SUM
 
 Item = TypeVar("Item")
 MOST_TERMS, ALL_TERMS = 6, 16  # of one sum that are written out

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.orders.arithmetic import Arithmetic, VectorRounding
+from ascendtile.simulator.orders.arithmetic import Arithmetic
 from ascendtile.simulator.orders.elementwise import fold
-from ascendtile.simulator.orders.expressions import FINITE, ZERO, ExpressionKind, ExpressionTable
+from ascendtile.simulator.orders.expressions import (
+    FINITE,
+    ZERO,
+    ExpressionKind,
+    ExpressionTable,
+    VectorRounding,
+)
 
 ROUNDINGS = [
     VectorRounding("fp32", saturates, flushes, reads)
@@ -128,20 +134,20 @@ def test_integers_combine_in_any_order(name, values, random):
     terms = [arithmetic.of.constant(v) for v in values[:3]] + [
         arithmetic.of.input("x", (k,)) for k in values[3:]
     ]
-    whole = arithmetic.whole_set(name, 8, True, tuple(terms))
+    whole = arithmetic.whole.combined(name, 8, True, tuple(terms))
     random.shuffle(terms)
-    part = arithmetic.whole_set(name, 8, True, tuple(terms[:2]))
-    assert arithmetic.whole_set(name, 8, True, (part, *terms[2:])) == whole
+    part = arithmetic.whole.combined(name, 8, True, tuple(terms[:2]))
+    assert arithmetic.whole.combined(name, 8, True, (part, *terms[2:])) == whole
 
 
 @given(st.lists(st.integers(-128, 127), min_size=1, max_size=6), st.integers(1, 5))
 def test_sums_of_integers_wrap(values, cut):
     arithmetic = Arithmetic(ExpressionTable(), fold)
     terms = tuple(arithmetic.of.constant(v) for v in values)
-    whole = arithmetic.whole_sum(8, True, terms)
+    whole = arithmetic.whole.sum(8, True, terms)
     assert arithmetic.of.value(whole) == np.array(values).astype(np.int8).sum(dtype=np.int8)
-    first = arithmetic.whole_sum(8, True, terms[:cut])
-    assert arithmetic.whole_sum(8, True, (first, *terms[cut:])) == whole
+    first = arithmetic.whole.sum(8, True, terms[:cut])
+    assert arithmetic.whole.sum(8, True, (first, *terms[cut:])) == whole
 
 
 def test_a_tree_of_a_thousand_additions_is_no_recursion():

@@ -86,6 +86,17 @@ def test_products_with_the_same_numerics_are_one():
     assert {"inf", "-inf"} & {o.value for o in verdict.counterexample.orders}
 
 
+def test_products_that_cannot_overflow_are_the_same_whether_they_saturate_or_not():
+    """65504 * 65504 * 32 is far from the largest FP32 number."""
+    a, b = (np.ones(shape, np.float16) for shape in ((16, 32), (32, 16)))
+    call = call_of(
+        meeting.product, (1,), a=a, b=b, out=np.zeros((16, 16), np.float32), K=32, N=16, BLOCK_M=16, BLOCK_K=16
+    )  # fmt: skip
+    verdict = compare_launch(call, Asked(["product"], products=["ascend910b3", "ascend310p"]))
+    assert verdict.configurations == ["as launched", "ascend310p"]
+    assert verdict.same
+
+
 def test_a_comparison_leaves_the_tensors_as_they_were():
     call = row_sums(128)
     x, out = (call.tensors[n].source for n in ("x", "out"))

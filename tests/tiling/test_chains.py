@@ -111,6 +111,7 @@ def test_splits_are_among_the_usual_modes_where_the_cube_takes_no_fp32(product, 
     assert (set(SPLITS) < set(axes["make_y"])) == there
 
 
+@pytest.mark.exhaustive
 def test_a_split_is_the_answer_where_nothing_else_is_exact_enough():
     space = {"all": ("fp32",), "products": ("USE_FP16", "FP16X3")}
     found = cheapest_chain("mlp", {"bits": 16}, SIZES, space, product="ascend910a")

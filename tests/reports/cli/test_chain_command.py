@@ -86,7 +86,7 @@ def test_a_need_that_is_not_kept_is_exit_status_1(ascendtile):
 
 
 def test_a_search_gives_the_cheapest_and_a_command_that_runs_it(ascendtile):
-    asked = (*TINY, "--need", "bits=14", "--search")
+    asked = (*TINY, "--need", "bits=14", "--search", "--space", "weights=fp16,fp32", "make_y=0,3")
     data = data_of(ascendtile(*asked, "--json"))
     assert set(data) == SEARCH_KEYS
     assert data["met"]

@@ -23,6 +23,7 @@ from ..operator.tensors import Columns
 from .form import FLOAT, INT4, Form, Lengths
 
 Array = Any
+BLOCK = 32  # bytes of UB: a row that ends within one costs more
 FRACTAL, NARROWEST = 16, 32  # rows of the Cube's smallest block, and its depth in int8
 BAND = 4  # rows of tiles that are worked off before the next, where no knob says
 NOT_HIDDEN = 0.25  # part of the other units' time that the slowest one does not hide, for the choice only
@@ -159,8 +160,10 @@ class QuantisedWork:
         loads = self._loads(bytes_x, of_x, np.minimum(self.cores, tiles) / band)
         loads = loads + self._loads(bytes_w, np.where(self.fused, 0, of_w), band)
         into_l0 = bytes_x / self.cube.to_l0a.rate + bytes_w / self.cube.to_l0b.rate
-        into_ub = np.where(self.fused, of_w, 0) / self.pairs
-        return [loads / self.cores, into_l0 / self.cores, into_ub / self.cores * self._row("gm_to_ub")]
+        wide = (self.bk if self.form.transposed else self.bn) * self.stored
+        row = np.where(wide % BLOCK, self._row("gm_to_ub", "partial_row"), self._row("gm_to_ub"))
+        into_ub = np.where(self.fused, of_w, 0) / self.pairs * row
+        return [loads / self.cores, into_l0 / self.cores, into_ub / self.cores]
 
     def _loads(self, moved: Array, rows: Array, readers: Array) -> Array:
         """Cycles of all cores: by the port, by rows, or by the part of L2 that serves one reader after the other."""
@@ -169,8 +172,8 @@ class QuantisedWork:
             np.broadcast_arrays(moved / self._rate("gm_to_l1"), rows * self._row("gm_to_l1_nd2nz"), served)
         )
 
-    def _row(self, path: str) -> float:
-        name = f"path.{path}.row_cycles"
+    def _row(self, path: str, kind: str = "row") -> float:
+        name = f"path.{path}.{kind}_cycles"
         return self.product.number(name) if self.product.has(name) else 0.0
 
     def _uneven(self) -> Array:

@@ -44,7 +44,7 @@ def bits(y, golden):
 LEAST = {"FP16X2": 11.5, "FP16X3": 22, "BF16X3": 17, "BF16X6": 22.5}
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("mode", LEAST)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("groups", [1, 2])
@@ -111,6 +111,7 @@ def test_an_empty_batch_gives_zeros():
     assert (found["grad_weight"] == 0).all()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "tiling", [{"taps": "reload"}, {"strategy": "vendor"}, {"image_layout": "NHWC"}, {"launches": "apart"}]
 )

@@ -49,7 +49,7 @@ def bits(y, golden):
     return -np.log2(np.abs(np.float64(y) - golden).mean() / np.abs(golden).mean())
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("mode", "expected"), BITS.items())
 def test_bits_are_those_of_the_slices(mode, expected):
     a, b = operands(30, 26, 800)
@@ -91,6 +91,7 @@ def in_order(left, right, pairs, depth, k0=16):
     return total
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("device", [A2, TRAINING])
 @pytest.mark.parametrize("depth", [32, 64])
 def test_fp16_values_are_those_of_two_casts_and_three_sums(device, depth):
@@ -121,6 +122,7 @@ def digits(x, axis, count):
     return out
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("count", [2, 3])
 def test_int8_values_are_those_of_exact_sums_of_digits(count):
     a, b = operands(20, 24, 300)
@@ -164,7 +166,7 @@ def test_errors_of_any_shape_are_those_that_the_slices_explain(m, n, k, mode, se
 # -- range -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("size", [1e-34, 1e-20, 1e-8, 1e5, 1e18, 1e30])
 @pytest.mark.parametrize("mode", ["FP16X3", "BF16X3", "INT8X3"])
 def test_large_and_small_operands_keep_their_bits(mode, size):

@@ -265,6 +265,12 @@ class Along:
             )
         return rules
 
+    def _fixpipe_scaled(self, op: Op, acc: Numbers, scale: Numbers) -> Numbers:
+        """Each accumulator with the scale of its column."""
+        made = self.elementwise.whole(op, op.results[0])
+        columns = np.broadcast_to(scale.reshape(len(scale), 1, -1), (len(scale), *acc.shape[1:]))
+        return self.of.each(lambda x, y: self.of.number(made, (x, y)), acc, columns)
+
     def _steps(self, rules: CubeRules) -> Callable[[int, list[int], list[int]], int]:
         made = ExpressionKind(STEP, _detail(rules))
         kb = rules.products_per_step

@@ -225,7 +225,9 @@ def _time(row: ModeRow) -> str:
 
 
 def _types(row: ModeRow, name: str) -> str:
-    """Data type, compute type, type of the output."""
+    """Data type, compute type, type of the output; of a what-if its format and what is written."""
+    if row.what_if:
+        return "\n".join([clean(row.dtype, 80), f"     -    {row.output_dtypes[name]}"])
     first, *others = _inputs(row.dtype)
     kinds = (first, row.compute_dtype or "-", row.output_dtypes[name])
     return "\n+".join([" ".join(f"{kind:4}" for kind in kinds), *others])

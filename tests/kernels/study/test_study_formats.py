@@ -113,7 +113,7 @@ def test_formats_are_all_of_the_catalogue_that_are_no_element_types():
 def test_a_need_is_answered_by_a_format_where_that_is_fastest():
     study = precision_study(
         "matmul",
-        sizes={"m": 512, "n": 512, "k": 512},
+        sizes={"m": 256, "n": 256, "k": 512},
         dtypes="float32,float16,e3m4",
         modes="KEEP_DTYPE",
         need={"bits": 5},
@@ -165,6 +165,7 @@ def test_an_operator_without_formats_names_its_types():
 # -- operands in blocks ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("k", [64, 71, 300])
 @pytest.mark.parametrize("name", [*BLOCK_FORMATS, "e3m2/e8m0/32", "e4m3/e4m3/16"])
 def test_a_product_in_blocks_is_that_of_what_the_blocks_stand_for(name, k):

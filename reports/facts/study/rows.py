@@ -53,7 +53,9 @@ def colours(study: StudySweep, name: str) -> dict[str, int]:
 
 
 def row_name(r: ModeRow) -> str:
-    """float32 as hf32, USE_HF32"""
+    """float32 as hf32, USE_HF32; e4m3 (what-if)"""
+    if r.what_if:
+        return texts.clean(r.name, 80)
     return texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}, {r.cube_math_type}", 80)
 
 

@@ -31,7 +31,7 @@ MATH_MODES = (*CUBE_MATH_TYPES, *SPLITS)  # the vendor's, and ours, which have n
 class Device:
     """What a launch needs to know besides its arguments.
 
-    product: the device. cube_math_type: precision mode of the Cube, or a split of FP32 operands (precision/splits.py),
+    product: the device. cube_math_type: precision mode of the Cube, or a split of FP32 operands (precision/splits),
     which some operators take and kernels of the user's own do not. values, time: whether a launch computes each of them.
     compiler: who makes the code: "triton-ascend", whose rules give buffers, copies and cores (AscendNPU-IR), "ascendc" for
     what an author of Ascend C would place by hand, None for the usual one: "ascendc" for the operators of this package,

@@ -1,4 +1,4 @@
-"""The product of FP32 operands in slices: cut, multiplied slice by slice, and put together (`precision/splits.py`).
+"""The product of FP32 operands in slices: cut, multiplied slice by slice, and put together (`precision/splits`).
 
 Slices of an operand lie one after the other; a core loads a tile of each and multiplies all pairs of the mode while they are
 in L1, so that a slice is loaded once for all its products. Sums of one power of two share an accumulator in L0C.

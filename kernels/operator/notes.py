@@ -11,7 +11,8 @@ from ...simulator.device import CUBE_MATH_TYPES, MATH_MODES, Device
 from ...simulator.messages import Message, fault, note
 from ...simulator.numerics import choice
 from ...simulator.precision.cube_math import Resolution
-from ...simulator.precision.splits import SPLITS, Split, beyond
+from ...simulator.precision.splits import SPLITS, Split
+from ...simulator.precision.splits.slices import beyond
 from ...simulator.products import Product
 from .messages import listed, refuse
 from .operator import Operator

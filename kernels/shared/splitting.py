@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def,assignment"
 """Launches that cut FP32 operands into slices for the Cube, and make the result of products of slices.
 
-`simulator/precision/splits.py` says what a slice is. Where a mode scales rows, a launch of its own first finds the largest
+`simulator/precision/splits` says what a slice is. Where a mode scales rows, a launch of its own first finds the largest
 element of each; the launches that cut and that combine make the powers of two from it by shifting bits.
 """
 
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.precision import dtypes as ty
-from ...simulator.precision.splits import FIELD_BITS, FIELD_MAX, Split
+from ...simulator.precision.splits import Split
+from ...simulator.precision.splits.slices import FIELD_BITS, FIELD_MAX
 from ..operator.layout import tile_count, up
 from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Tensor, element_type

@@ -13,7 +13,7 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.block_formats import Blocks
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.precision.rounding import decode, encode, round_to
-from ...simulator.precision.splits import slice_sums
+from ...simulator.precision.splits.slices import slice_sums
 from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.blocks import as_shapes, as_tensors, quantised

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...simulator.errors import AscendtileError, UsageError
-from .inputs import module_of
 from .options import read_assignments
 
 if TYPE_CHECKING:
@@ -43,6 +41,7 @@ def _kept_together(text: str) -> str:
 def find_chain(text: str) -> Chain:
     """The chain of that name, or the `CHAIN` of a Python file. Raises `UsageError`."""
     from ...kernels.chains import Chain, get_chain
+    from ...simulator.errors import UsageError
 
     if not text.endswith(".py"):
         return get_chain(text)
@@ -55,6 +54,9 @@ def find_chain(text: str) -> Chain:
 
 
 def _loaded(path: str) -> Any:
+    from ...simulator.errors import AscendtileError, UsageError
+    from .inputs import module_of
+
     try:
         return module_of(path)
     except AscendtileError as e:

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import MODES, resolve_convolution, resolve_matmul, resolve_split
-from ascendtile.simulator.precision.splits import (
-    MOST_INT8_TERMS,
-    SPLITS,
-    beyond,
-    scales,
-    slice_sums,
-    slices_of,
-)
+from ascendtile.simulator.precision.splits import MOST_INT8_TERMS, SPLITS
+from ascendtile.simulator.precision.splits.slices import beyond, scales, slice_sums, slices_of
 
 A2, TRAINING = ("fp16", "bf16", "fp32", "hf32", "int8"), ("fp16", "int8", "uint8")
 TYPES = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "int8": np.int8}

@@ -1,4 +1,4 @@
-"""Slices of tensors side by side (`precision/splits.py`): a sum over products of slices is one longer sum."""
+"""Slices of tensors side by side (`precision/splits`): a sum over products of slices is one longer sum."""
 
 from __future__ import annotations
 

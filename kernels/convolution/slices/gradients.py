@@ -1,4 +1,4 @@
-"""Gradients of a convolution of FP32 operands in slices (`precision/splits.py`), by the launches of 16-bit ones.
+"""Gradients of a convolution of FP32 operands in slices (`precision/splits`), by the launches of 16-bit ones.
 
 A sum over products of slices is one longer sum: for grad_input over as many times the channels of grad_output, for
 grad_weight over as many times the batch. So slices are written side by side, once for each product that they are in, and

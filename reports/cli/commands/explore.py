@@ -33,7 +33,6 @@ from ..options import (
     set_option,
     version_option,
 )
-from ..progress import stopped_by_sigterm
 
 if TYPE_CHECKING:
     from ....tiling import Exploration
@@ -131,6 +130,7 @@ def command(**options: Any) -> None:
     _check(asked)
     form = _diff if asked.diff else _cases if asked.cases else _what_if if asked.what_if else _one
     from ....simulator.device import device
+    from ..progress import stopped_by_sigterm
 
     with stopped_by_sigterm(), device(**device_options(asked, ASCENDC)):
         form(asked)

@@ -13,7 +13,8 @@ from ascendtile.reports.facts.study.json_form import read_study, study_json
 from ascendtile.reports.facts.study.points import front, study_points
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.precision.splits import SPLITS, slice_sums
+from ascendtile.simulator.precision.splits import SPLITS
+from ascendtile.simulator.precision.splits.slices import slice_sums
 
 SIZES = {"m": 16, "n": 16, "k": 64}
 MODES = ("KEEP_DTYPE", "USE_HF32", "FP16X2", "FP16X3", "BF16X3", "BF16X6", "INT8X2")

@@ -1,7 +1,7 @@
 """FP32 products from narrower ones: how an operand is cut into slices, and which products of slices are added.
 
     SPLITS["FP16X3"].products                        # ((1, 0), (0, 1), (0, 0)): low by high, high by low, high by high
-    slice_sums(a, SPLITS["FP16X3"], axis=1)          # a as its slices have it, rows scaled by powers of two
+    slices.slice_sums(a, SPLITS["FP16X3"], axis=1)   # a as its slices have it, rows scaled by powers of two
 
 These modes are ours, beside those of cubeMathType: the vendor's interface has no number for them. A slice is what rounding
 to nearest leaves over of the slices before. Names: FP16X<n> and BF16X<n> have n products, as the dot algorithms of XLA and
@@ -21,18 +21,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
-
-from .formats import get_format
-from .rounding import round_to
 
 DIGIT_BITS = 7  # of an INT8 slice, beside its sign
-MOST_INT8_TERMS = 1 << 31 - 2 * (
-    DIGIT_BITS - 1
-)  # products of two slices, each up to 2^6, that INT32 surely holds
-FIELD_BITS, FIELD_MAX, BIAS = 23, 254, 127  # of FP32's exponent
+SLICE_BITS = MappingProxyType({"fp16": 11, "bf16": 8, "int8": DIGIT_BITS})  # significant ones
+# Products of two slices, each up to 2^6, that INT32 surely holds.
+MOST_INT8_TERMS = 1 << 31 - 2 * (DIGIT_BITS - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +52,7 @@ class Split:
     @property
     def bits(self) -> int:
         """Bits that the slices of the operand with fewer of them have together, in the highest binade of a row."""
-        each = DIGIT_BITS if self.step else get_format(self.slices).mantissa + 1
-        return each * min(self.counts)
+        return SLICE_BITS[self.slices] * min(self.counts)
 
     @property
     def groups(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -88,40 +80,3 @@ _EVERY = (
     *(Split(f"INT8X{n}", "int8", _whole(n, n - 1), DIGIT_BITS - 2, DIGIT_BITS) for n in (2, 3, 4)),
 )
 SPLITS: Mapping[str, Split] = MappingProxyType({s.name: s for s in _EVERY})
-
-
-def scales(x: np.ndarray, split: Split, axis: int | None) -> np.ndarray:
-    """Powers of two, float32 with the axes of x, that bring the largest element along `axis` (None: of all) to
-    [2^top, 2^(top + 1)); ones where the mode does not scale. The smallest is 2^(top - 127), for FP32's largest numbers."""
-    largest = np.abs(np.float32(x)).max(axis=axis, keepdims=True)
-    if split.top is None:
-        return np.ones_like(largest)
-    field = np.clip(largest.view(np.int32) >> FIELD_BITS, split.top + 1, FIELD_MAX)
-    power: np.ndarray = ((FIELD_MAX + split.top - field) << FIELD_BITS).astype(np.int32)
-    return power.view(np.float32)
-
-
-def slices_of(x: np.ndarray, split: Split, count: int, axis: int | None) -> list[np.ndarray]:
-    """The slices of x, float32 that the format of slices holds, each as it is multiplied: scaled by `scales`."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        rest, found = np.float32(x) * scales(x, split, axis), []
-        for _ in range(count):
-            found.append(np.rint(rest) if split.step else round_to(rest, split.slices))
-            rest = (rest - found[-1]) * np.float32(2.0**split.step)
-    return found
-
-
-def slice_sums(x: np.ndarray, split: Split, operand: int = 0, axis: int | None = None) -> np.ndarray:
-    """x as a product with that split has it: the sum of its slices, float64.
-
-    operand: 0 for the first, 1 for the second one. axis: of the sum of the product; None where all of x has one scale.
-    """
-    parts = slices_of(x, split, split.counts[operand], axis)
-    total: Any = sum(np.float64(p) * 2.0 ** (-split.step * i) for i, p in enumerate(parts))
-    return np.asarray(total / scales(x, split, axis))
-
-
-def beyond(x: np.ndarray, split: Split) -> bool:
-    """Whether x has elements that no slice holds: infinities, NaN, and for BF16 what rounds beyond its largest number."""
-    most = (2.0 - 2.0**-8) * 2.0**127 if split.slices == "bf16" else np.inf
-    return not bool((np.abs(np.float32(x)) < most).all())

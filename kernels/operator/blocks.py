@@ -45,10 +45,15 @@ def scale_of(name: str) -> str:
 
 
 def quantised(
-    exact: Mapping[str, np.ndarray], fmt: BlockFormat, axes: Mapping[str, int]
+    exact: Mapping[str, np.ndarray],
+    fmt: BlockFormat,
+    axes: Mapping[str, int],
+    mode: str | None = None,
+    seed: int | None = None,
 ) -> dict[str, Blocks]:
-    """Operands in blocks along the axes of their sums."""
-    return {n: fmt.quantise(exact[n], axis=axis) for n, axis in axes.items()}
+    """Operands in blocks along the axes of their sums. mode, seed: of the rounding; each has random bits of its own."""
+    seeds = {n: None if seed is None else seed + k for k, n in enumerate(axes)}
+    return {n: fmt.quantise(exact[n], axis, mode, seed=seeds[n]) for n, axis in axes.items()}
 
 
 def as_tensors(blocks: Mapping[str, Blocks]) -> Arrays:

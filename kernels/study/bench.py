@@ -60,8 +60,10 @@ class Bench:
         timed: bool,
         need: Need | None = None,
         notes: tuple[str, ...] = (),
+        rounding: str | None = None,
     ) -> None:
         self.op, self.product, self.timed, self.need, self.notes = op, product, timed, need, notes
+        self.rounding = rounding
         self.tilings = Tilings(op, product, tiling)
         self.asked = self.tilings.asked
         with device(product):
@@ -73,6 +75,7 @@ class Bench:
 
     def study(self, data: Data, plan: list[tuple[str, str]], case: str | None, value: Any = None) -> Study:
         """All rows of one set of inputs."""
+        data = replace(data, rounding=self.rounding)
         golden: Arrays = {}  # filled by the first computation
         found: dict[Any, _Found] = {}
         first = next((pair for pair in plan if not self._resolution(data, *pair)[0]), None)

@@ -32,7 +32,7 @@ class Data:
 
     exact: float32 or float64, before any rounding. shapes: of the whole problem, whose time counts; `exact` may be a
     block of it (`sample`: a note). given: the data types in which a user gave them. kinds: data type of a run -> those of
-    the inputs that keep their own.
+    the inputs that keep their own. rounding: how inputs are stored, a mode of `round_to`; None is each format's own.
     """
 
     exact: Arrays
@@ -42,6 +42,7 @@ class Data:
     origin: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rounding: str | None = None
 
     def stored(self, op: Operator, dtype: str) -> Arrays:
         """The inputs as tensors of a data type, each value rounded once; whole numbers are what they are."""
@@ -50,7 +51,10 @@ class Data:
             return as_tensors(blocks)
         kinds = self._kinds(op, dtype)
         return {
-            n: x if _is_whole(x) else encode(x, element_type(kinds[n]).name) for n, x in self.exact.items()
+            n: x
+            if _is_whole(x)
+            else encode(x, element_type(kinds[n]).name, self.rounding, seed=self._seed(k))
+            for k, (n, x) in enumerate(self.exact.items())
         }
 
     def whole(self, op: Operator, dtype: str) -> dict[str, Shape]:
@@ -64,7 +68,11 @@ class Data:
     def blocks(self, op: Operator, dtype: str) -> dict[str, Blocks]:
         """The inputs in a block format; empty for any other data type."""
         fmt = op.blocks(dtype)
-        return {} if fmt is None else quantised(self.exact, fmt, op.sum_axes)
+        return {} if fmt is None else quantised(self.exact, fmt, op.sum_axes, self.rounding, self._seed(0))
+
+    def _seed(self, number: int) -> int | None:
+        """Of the random bits with which an input is stored, each by others."""
+        return self.origin.get("seed", 0) + number if self.rounding == "STOCHASTIC" else None
 
     def _kinds(self, op: Operator, dtype: str) -> dict[str, str]:
         own = self.kinds.get(dtype, {})

@@ -21,6 +21,7 @@ from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
 from ...simulator.precision.need import Need
+from ...simulator.precision.rounding_rules import mode_name
 from ...simulator.products import Product, load_product
 from ..operator.messages import listed, near
 from ..operator.operator import Case, Operator
@@ -57,6 +58,7 @@ def precision_study(
     reference: Mapping[str, Any] | None = None,
     need: Mapping[str, Any] | Need | None = None,
     seeds: int = 1,
+    rounding: str | None = None,
 ) -> Study:
     """Run an operator in every mode and data type (and mixture of types, where asked for).
 
@@ -71,7 +73,8 @@ def precision_study(
     function gives each row its own: `ascendtile.tiling.best_tilings(op)` searches it. need: {"bits": 12},
     {"rtol": 1e-3, "atol": 1e-5} or {"rule": "torch", "fmt": "fp32"} (see `Need`; fmt is by default the finest type of the
     rows): every row is asked for it, and `cheapest` and `nearest` of the study answer. seeds: sets of numbers drawn with
-    seed, seed + 1 ...; rows have the errors of the first one and the bits of all, and a need is one of each.
+    seed, seed + 1 ...; rows have the errors of the first one and the bits of all, and a need is one of each. rounding: how
+    the inputs are stored, a mode of `round_to` (STOCHASTIC with the seed), by default each format's own.
     Raises `UsageError`.
     """
     op = get_operator(name)
@@ -79,7 +82,7 @@ def precision_study(
     chosen = case if sizes is None else sizes
     if (inputs is not None) + (case is not None) + (sizes is not None) > 1:
         raise UsageError(f"{op.name}: case, sizes and inputs each say what to study; give one of them")
-    bench, plan = _bench(op, product, modes, dtypes, tiling, time, need)
+    bench, plan = _bench(op, product, modes, dtypes, tiling, time, need, rounding)
     bench.reference = read_reference(op, reference)
     if inputs is not None:
         data = given(op, inputs, options or {}, sample_edge(sample))
@@ -112,6 +115,7 @@ def precision_sweep(
     tiling: Mapping[str, Any] | TilingOf | None = None,
     need: Mapping[str, Any] | Need | None = None,
     seeds: int = 1,
+    rounding: str | None = None,
 ) -> list[Study]:
     """A study for each point of a sweep, over the same rows.
 
@@ -122,7 +126,7 @@ def precision_sweep(
     op = get_operator(name)
     points = _read_points(op, parameter, values, inputs, case)
     _check_seeds(op, seeds, inputs)
-    bench, plan = _bench(op, product, modes, dtypes, tiling, time, need)
+    bench, plan = _bench(op, product, modes, dtypes, tiling, time, need, rounding)
     edge = sample_edge(SWEEP_EDGE if sample is None and op.cut else sample)
     if inputs is not None:
         base = given(op, inputs, options or {}, edge)
@@ -244,6 +248,7 @@ def _bench(
     tiling: Mapping[str, Any] | TilingOf | None,
     time: bool,
     need: Mapping[str, Any] | Need | None,
+    rounding: str | None,
 ) -> tuple[Bench, list[tuple[str, str]]]:
     """What runs the rows, and their modes and data types."""
     machine, knobs = (
@@ -254,7 +259,11 @@ def _bench(
     if need is not None and not time:
         raise UsageError(f"{op.name}: the cheapest mode that keeps a need is told by its time; leave it on")
     asked = None if need is None else read_need(need, plan)
-    return Bench(op, machine, tiling or {}, time, asked, idle_modes(op, modes, knobs)), plan
+    mode, notes = None, idle_modes(op, modes, knobs)
+    if rounding is not None:
+        mode = mode_name(rounding.upper())
+        notes += (f"inputs are stored with the rounding {mode}",)
+    return Bench(op, machine, tiling or {}, time, asked, notes, mode), plan
 
 
 def sample_edge(sample: int | None) -> int | None:

@@ -77,6 +77,12 @@ def read_tilings(ctx: click.Context, option: click.Parameter, given: tuple[str, 
     "Data types of the inputs; float32+float16 is one for each, mixed is every such mixture. Of matmul also number formats, "
     "as a what-if: e4m3, hif8, e3m4:bias=5, FILE.toml; formats is all of the catalogue.",
 )
+@click.option(
+    "--rounding",
+    metavar="MODE",
+    help="How inputs are stored: RINT, ROUND, TRUNC, FLOOR, CEIL, ODD, RNZ or STOCHASTIC (with --seed); without, as each "
+    "format has it.",
+)
 @input_option
 @click.option(
     "--reference",
@@ -161,7 +167,7 @@ def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
     from ....tiling import best_tilings
     from ..inputs import read_inputs
 
-    given = picked(asked, "tiling modes dtypes distribution seed seeds sample options")
+    given = picked(asked, "tiling modes dtypes distribution seed seeds sample options rounding")
     if given["tiling"] == BEST:
         given["tiling"] = best_tilings(op)
     return given | {

@@ -288,3 +288,31 @@ def test_bounds_of_tilings_hold_in_a_format():
     found = explore("matmul", case={"m": 256, "n": 512, "k": 512}, dtype="hif8", space=space).found
     assert len(found) >= 4
     assert all(0 < x.evaluation.bound_us <= x.time_us for x in found)
+
+
+# -- rounding of what is stored ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["e4m3", "mxfp8"])
+@pytest.mark.parametrize("mode", ["TRUNC", "ODD", "stochastic"])
+def test_inputs_are_stored_with_the_rounding_that_is_asked_for(name, mode):
+    study = precision_study("matmul", sizes=SIZES, dtypes=name, time=False, rounding=mode, seed=3)
+    nearest = precision_study("matmul", sizes=SIZES, dtypes=name, time=False, seed=3)
+    assert study.rows[0].operands["a"].bits < nearest.rows[0].operands["a"].bits - 0.3
+    assert study.rows[0].bits("out", ROUNDED) > 20
+    assert f"inputs are stored with the rounding {mode.upper()}" in study.notes
+
+
+def test_random_bits_follow_the_seed():
+    def bits(seed):
+        (row,) = precision_study(
+            "matmul", sizes=SIZES, dtypes="hif8", time=False, rounding="STOCHASTIC", seed=seed
+        ).rows
+        return row.operands["a"].bits, row.operands["b"].bits
+
+    assert bits(1) == bits(1) != bits(2)
+
+
+def test_an_unknown_rounding_is_refused():
+    with pytest.raises(UsageError, match="rounding mode 'UP'"):
+        precision_study("matmul", sizes=SIZES, dtypes="hif8", rounding="up")

@@ -24,6 +24,7 @@ NOT_HIDDEN = 0.3  # part of the shorter of loading and multiplying that the long
 MIN_SPLIT_K = 1024  # least length of the sum of one part
 ADDED_CYCLES = 6000  # that the launch takes which adds parts, for the choice of their number only
 L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
+FEW_ROUNDS = 4  # of tiles, in which cores do not drift apart by much (simulated)
 
 
 class ChosenTile(NamedTuple):
@@ -49,7 +50,8 @@ def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: R
     tile, split = ChosenTile(*block, count.depth(sum(block)), "none"), count.parts(block, resolved.grouped)
     if knobs["keep"] != "none":
         tile = count.kept(knobs["keep"], split)
-    chosen = {"block_m": tile.m, "block_n": tile.n, "block_k": tile.k, "split_k": split}
+    schedule = knobs["schedule"] or count.schedule(block, split)
+    chosen = {"block_m": tile.m, "block_n": tile.n, "block_k": tile.k, "split_k": split, "schedule": schedule}
     return {**knobs, **chosen, "cores": cores}
 
 
@@ -97,6 +99,20 @@ class RoughCount:
         wanted = max(1, min(max(1 + grouped, self.cores // tiles), self.k // MIN_SPLIT_K))
         saved = (self.k - self.k / wanted) * self._cycles(*block, sum(block))
         return wanted if grouped or saved > ADDED_CYCLES else 1
+
+    def schedule(self, block: tuple[int, int], parts: int) -> str:
+        """per_tile for slices with one accumulator, many rounds, and a round that L2 does not hold; else persistent.
+
+        Cores with a list of tiles each drift apart in long sums, and read from HBM again what others had. Programs for each
+        tile begin in the order of the tiles. Whole operands and sums in launches of their own gain nothing (simulated).
+        """
+        down, across = -(-self.m // block[0]), -(-self.n // block[1])
+        high = min(self.knobs["group"], down)
+        wide = min(across, -(-self.cores // high))
+        loaded = (high * block[0] + wide * block[1]) * -(-self.k // parts) * self.size
+        large = loaded + self.cores * block[0] * block[1] * 4 > self.product.integer("l2.size")
+        many = down * across * parts > FEW_ROUNDS * self.cores
+        return "per_tile" if self.sliced and not self.whole_sums and large and many else "persistent"
 
     def depth(self, edges: int, taken: int = 0) -> int:
         """Columns of a tile of a: all copies of what is loaded again and again in L1, no deeper than `DEEPEST`.

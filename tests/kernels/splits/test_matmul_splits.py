@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator, run_op
+from ascendtile.kernels.operator.plan import PlanContext
+from ascendtile.simulator.device import device
 from ascendtile.simulator.errors import RefusedError
 from ascendtile.simulator.precision.splits import SPLITS
+from ascendtile.simulator.products import load_product
 
 A2, TRAINING = "ascend910b3", "ascend910a"
 BITS = {
@@ -259,10 +262,33 @@ def test_more_products_take_longer():
 )
 def test_three_fp16_products_on_the_910a_are_as_fast_as_was_measured(size, rate, alone):
     """arXiv 2507.23387: up to 65.3 TFLOP/s, 77 % of a third of FP16's peak. rate: of all launches; alone: of the product."""
-    found = timed("FP16X3", size, TRAINING, schedule="per_tile")
+    found = timed("FP16X3", size, TRAINING)
+    assert found.tiling["schedule"] == "per_tile"
     product = next(x.time_us for x in found.launches if x.kernel == "matmul_tiles")
     assert 2 * size**3 / found.time_us / 1e6 == pytest.approx(rate, rel=0.02)
     assert 2 * size**3 / product / 1e6 == pytest.approx(alone, rel=0.02)
+
+
+def test_programs_for_each_tile_are_chosen_where_l2_does_not_hold_a_round_of_slices():
+    """Not for whole operands, few rounds or several launches."""
+    op, context = get_operator("matmul"), PlanContext(load_product(TRAINING), False)
+    knobs = {p.name: p.default for p in op.parameters}
+    for mode, size, chosen in (
+        ("FP16X3", 3072, "per_tile"),
+        ("FP16X3", 2048, "persistent"),
+        ("INT8X3", 8192, "persistent"),
+        ("USE_FP16", 8192, "persistent"),
+    ):
+        tensors = {n: sim.shape((size, size), "float32") for n in "ab"}
+        with device(TRAINING, values=False, cube_math_type=mode):
+            assert op.plan(tensors, {"out_dtype": "auto"}, knobs, context).tiling["schedule"] == chosen
+
+
+@pytest.mark.exhaustive
+def test_they_are_faster_there_and_a_schedule_that_is_given_stays():
+    given = timed("FP16X3", 3072, TRAINING, schedule="persistent")
+    assert given.tiling["schedule"] == "persistent"
+    assert timed("FP16X3", 3072, TRAINING).time_us < given.time_us
 
 
 def test_long_sums_are_split_over_cores_too():

@@ -14,7 +14,7 @@ from .interpreter.tensors import Tensor
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.program import Op, Program
 from .ir.types import AnyType
-from .messages import Message, fault
+from .messages import WHAT_IF, Message, fault
 from .precision.cast_table import cast_modes
 from .precision.dtypes import DType, bfloat16, float16, float32, is_floating, named
 from .products import Product
@@ -93,7 +93,7 @@ def _check_floats(call: Call) -> None:
 def what_ifs(call: Call) -> tuple[Message, ...]:
     """What the launch uses of number formats that its product does not have. It runs, and says by which rules and rates."""
     found = (*_lacking_types(call), *_lacking_products(call), *_lacking_roundings(call))
-    return tuple(fault(f"what-if: {text}") for text in dict.fromkeys(found))
+    return tuple(fault(f"{WHAT_IF}{text}") for text in dict.fromkeys(found))
 
 
 def _lacking_types(call: Call) -> Iterator[str]:

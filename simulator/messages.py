@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 KINDS = ("fault", "time", "note")  # the most serious first
 FAULT, TIME, NOTE = KINDS
+WHAT_IF = "what-if: "  # begins a fault: no board of the product computes it; values and time are by the rules that follow
 
 
 class Message(str):
@@ -40,6 +41,11 @@ class Message(str):
     def what(self) -> str:
         """The text without its place."""
         return self.removeprefix(f"{self.place}: ") if self.place else str(self)
+
+    @property
+    def is_what_if(self) -> bool:
+        """Whether it says that the product has not what ran."""
+        return self.kind == FAULT and self.startswith(WHAT_IF)
 
     @property
     def file_and_line(self) -> tuple[str, int] | None:

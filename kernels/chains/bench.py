@@ -29,7 +29,6 @@ from .glue import cast_to
 from .lowering import ChainCast, LoweredStep, input_shapes, lowered, naming_step, shapes_made
 from .storage import AnyStorage, storage_of, values_of
 
-WHAT_IF = "what-if"
 KEPT_BYTES = 1 << 29  # of values of steps; what was used longest ago goes first
 LEAN: Mapping[str, Any] = {"timeline": 0, "details": False}
 
@@ -136,7 +135,7 @@ class ChainBench:
             how: dict[str, Any] = {"options": options, "tiling": tiling, "cube_math_type": mode}
             with device(self.product, **LEAN), naming_step(step):
                 found = run_op(op, inputs=tensors, values=False, **how)
-            said = tuple(dict.fromkeys(str(m) for m in found.run.warnings if str(m).startswith(WHAT_IF)))
+            said = tuple(dict.fromkeys(str(m) for m in found.run.warnings if m.is_what_if))
             self.times[key] = Timed(found.time_us, len(found.launches), said)
         return self.times[key]
 

@@ -8,7 +8,9 @@ from . import texts
 
 
 def interval_text(run: Run) -> str | None:
-    """90 % of measured times lie between 36.1 and 58.0 us; None where the run does not say."""
+    """90 % of measured times lie between 36.1 and 58.0 us, or that no board has it; None where the run does not say."""
+    if any(m.is_what_if for m in run.warnings):
+        return "no board computes this: a what-if, see faults"
     ends = run.interval_us
     if ends is None:
         return None

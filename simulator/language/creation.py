@@ -12,6 +12,7 @@ from ..ir.program import Value
 from ..ir.types import PointerType
 from ..precision import dtypes as ty
 from ..precision.dtypes import ALL, EVERY, DType, from_name, int1, integer, types_of_kind
+from ..precision.formats import Format
 from ..precision.rounding import MODES
 
 __all__ = ["arange", "cast", "dtype", "full", "get_int_dtype", "to_tensor", "zeros", "zeros_like"]
@@ -177,7 +178,9 @@ def _shape(shape: Sequence[int] | int) -> Sequence[int]:
 def element_type(x: Any) -> DType:
     """`x` if it is an element type that tiles can have; `KernelError` if not."""
     if not isinstance(x, DType):
-        raise KernelError(f"expected an element type such as tl.float32, got {x!r}")
+        got = f'{x!s:.60}; a number format is one by sim.element_type("{x!s:.60}")'
+        got = got if isinstance(x, str | Format) else repr(x)
+        raise KernelError(f"expected an element type such as tl.float32, got {got}")
     if x is ty.void:
         raise KernelError(f"there are no tiles of {x}{in_triton(f'unexpected type {x}')}")
     return x

@@ -137,6 +137,10 @@ def decode(stored: Array, fmt: object = None) -> Float32:
         return array
     code = np.dtype(f"u{source.dtype.itemsize}")
     if source.is_integer or source.bits > 16 or _native(array.dtype) not in (source.dtype, code):
+        if array.dtype.kind != "u" and (held := get_format(array.dtype)) != source:
+            raise UsageError(
+                f"decode: the array holds {held}, fmt says {source}: leave fmt out, or give codes of {code}"
+            )
         raise UsageError(
             f"decode: {array.dtype} as {source}: storage is float16, bfloat16 or float32, or uint16 with fmt; so it is "
             f"with other formats of at most 16 bits: {source.dtype}, or {code} with fmt"

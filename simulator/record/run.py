@@ -396,7 +396,8 @@ class Run(ShownRecord):
 
     @property
     def interval_us(self) -> tuple[float, float] | None:
-        """What `INTERVAL_PERCENT` % of measured times lie in; None unless all launches know, and in older records.
+        """What `INTERVAL_PERCENT` % of measured times lie in; None unless all launches know: of a what-if none
+        does, nor do older records.
 
         Launches of one run rest on the same figures, so their errors are taken to go the same way: their ends add up.
         """

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.reports.facts.json_view import run_json
+from ascendtile.reports.terminal.console import as_text
+from ascendtile.reports.terminal.record_view import run_report
 from ascendtile.simulator.errors import CompileError, UsageError
 from ascendtile.simulator.precision.rounding import encode, round_to
 
@@ -133,6 +136,27 @@ def test_the_rate_is_an_assumed_figure_that_a_user_can_set() -> None:
     assert run.launches[0].roofs["Cube fp8e4nv"].per_us == 2 * slow.launches[0].roofs["Cube fp8e4nv"].per_us
 
 
+def test_time_at_the_assumed_rate_counts_as_assumed_and_not_as_measured() -> None:
+    (a, _), (b, _) = drawn("e4m3", (64, 256), 0), drawn("e4m3", (256, 64), 1)
+    _, run = multiplied(a, b, values=False, overrides={"cube.what_if_k_bytes_per_cycle": 1})
+    _, have = multiplied(a.view(np.int8), b.view(np.int8), values=False)
+    cube = run.bounds["AIC.M"]
+    assert cube > 0.5 * run.time_us
+    assert run.grades["D"] > 0.8 * cube
+    assert sum(run.grades.values()) == pytest.approx(run.time_us)
+    assert have.grades.get("D", 0.0) < 0.1 * have.time_us
+
+
+def test_no_board_has_measured_times_of_a_what_if() -> None:
+    (a, _), (b, _) = drawn("e4m3", (16, 32), 0), drawn("e4m3", (32, 16), 1)
+    _, run = multiplied(a, b, values=False)
+    assert run.interval_us is None
+    assert run_json(run)["interval_us"] is None
+    assert "board no board computes this: a what-if, see faults" in " ".join(as_text(run_report(run)).split())
+    _, have = multiplied(np.zeros((16, 32), np.float16), np.zeros((32, 16), np.float16), values=False)
+    assert have.interval_us is not None
+
+
 def test_a_product_of_the_users_own_may_have_the_format_and_then_nothing_is_a_what_if() -> None:
     (a, _), (b, _) = drawn("e4m3", (64, 256), 0), drawn("e4m3", (256, 64), 1)
     rate = {"cube.k_per_cycle.fp8e4nv": 64, "cube.k0.fp8e4nv": 32}
@@ -198,12 +222,20 @@ def test_types_of_the_vendor_that_a_product_lacks_stay_refused() -> None:
             "int32",
             "acc_format is int32; products of fp8e4nv add up in int32, those of floats",
         ),
+        ("e4m3", "e4m3", "fp64", "acc_format is fp64; .* in any floating format up to 32 bits"),
     ],
 )
 def test_operands_that_do_not_meet_are_refused(a: str, b: str, acc: str | None, text: str) -> None:
     x, y = (np.zeros((16, 16), sim.element_type(name).storage) for name in (a, b))
     with pytest.raises(CompileError, match=text):
         multiplied(x, y, None if acc is None else sim.element_type(acc))
+
+
+@pytest.mark.parametrize("acc", ["e6m9", sim.get_format("e6m9")], ids=["name", "format"])
+def test_a_format_in_place_of_an_element_type_is_told_how_to_become_one(acc: Any) -> None:
+    x = np.zeros((16, 16), np.float16)
+    with pytest.raises(CompileError, match=r'got e6m9; a number format is one by sim.element_type\("e6m9"\)'):
+        multiplied(x, x, acc)
 
 
 def test_nan_and_infinity_of_a_format_pass_through_a_product() -> None:

@@ -263,6 +263,26 @@ def test_drawn_formats_hold_what_their_text_and_their_storage_say(fmt: Format) -
         assert np.array_equal(fmt.values[::7], expected, equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"exponent": "4"}, "format e4m3: exponent is '4'; it takes a whole number"),
+        ({"mantissa": 3.0}, r"mantissa is 3\.0; it takes a whole number"),
+        ({"bias": True}, "bias is True; it takes a whole number"),
+        ({"bias": 1.5}, r"bias is 1\.5; it takes a whole number"),
+        ({"infinities": "no"}, r"infinities is 'no'; say yes or no \(in Python True or False\)"),
+        ({"nan": None}, "nan is None; it takes text"),
+        ({"taper": (("1", 0),)}, "a format with rows of taper needs a name"),
+        ({"taper": ([1, 2],), "name": "x9"}, r"row \[1, 2\] of taper: rows are \(prefix, exponent bits\)"),
+    ],
+    ids=str,
+)
+def test_fields_of_a_wrong_kind_are_refused_in_python_as_in_a_file(fields: dict[str, Any], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        Format(**{"exponent": 4, "mantissa": 3, **fields})
+    assert Format(np.int64(4), np.int64(3)) == Format(4, 3)
+
+
 def test_a_name_is_that_of_one_format() -> None:
     own = Format(3, 3, 4, name="own33")
     stored = encode([1.3, -0.2], own)

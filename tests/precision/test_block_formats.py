@@ -206,6 +206,28 @@ def test_packed_codes_come_back(bits: int, rows: int, n: int, seed: int) -> None
         assert [w >> at * bits & (1 << bits) - 1 for w in whole] == codes[:, at].tolist()
 
 
+def test_parts_of_a_block_format_are_formats_or_their_names() -> None:
+    assert BlockFormat("e2m1", "e8m0", 32) == BlockFormat(sim.get_format("e2m1"), sim.get_format("e8m0"), 32)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("block", ["axis", 2.0, True])
+def test_the_size_of_a_block_is_a_whole_number(block: Any) -> None:
+    with pytest.raises(UsageError, match=f"block {block!r}: elements that share a scale, or None for all"):
+        BlockFormat("e4m3", "fp32", block)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("axis", [1.5, True, "rows"])
+def test_the_axis_of_blocks_is_a_whole_number(axis: Any) -> None:
+    with pytest.raises(UsageError, match=f"axis {axis!r}: a whole number, or None"):
+        get_block_format("mxfp4").quantise(np.ones((2, 32)), axis=axis)
+
+
+@pytest.mark.parametrize("which", [3, None])
+def test_what_is_no_name_is_an_unknown_block_format(which: Any) -> None:
+    with pytest.raises(UsageError, match=f"unknown block format '{which}': known are"):
+        get_block_format(which)
+
+
 def bad_scales() -> object:
     fmt = get_block_format("int8/fp32/axis")
     return fmt.blocks(np.zeros((2, 3), np.int8), np.array([[1.0], [np.nan]], np.float32))

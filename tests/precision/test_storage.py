@@ -80,6 +80,14 @@ def test_words_need_a_name() -> None:
         decode(np.array([0x3C00], np.uint16))
 
 
+@pytest.mark.parametrize("held", ["hif8", "e5m2", "fp32", "fp16"])
+def test_an_array_of_one_format_is_not_decoded_as_another(held: str) -> None:
+    with pytest.raises(
+        UsageError, match=f"the array holds {held}, fmt says e4m3: leave fmt out, or give codes of uint8"
+    ):
+        decode(encode([1.0], held), "e4m3")
+
+
 def test_float32_is_not_copied() -> None:
     x = np.ones(3, np.float32)
     assert decode(x) is x

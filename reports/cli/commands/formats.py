@@ -48,4 +48,6 @@ def is_block_format(name: str) -> bool:
     from ....simulator.precision.block_formats import BLOCK_FORMATS
 
     known = {alias for b in BLOCK_FORMATS.values() for alias in (b.name, *b.aliases)}
-    return name.lower() in known or (name.count("/") == 2 and not name.endswith(".toml"))
+    return name.lower() in known or (
+        len(parts := name.split("/")) == 3 and all(parts) and not name.endswith(".toml")
+    )

@@ -629,10 +629,12 @@ class Builder:
                 f"{list(b.shape)} has {b.shape[-2]} rows{in_triton(words)}"
             )
         dtype = ty.int32 if a.dtype.is_int() else ty.float32
-        if acc_format is not None and not (acc_format.is_floating() and a.dtype.is_floating()):
+        if acc_format is not None and not (
+            acc_format.is_floating() and acc_format.bits <= 32 and a.dtype.is_floating()
+        ):
             raise KernelError(
                 f"dot: acc_format is {acc_format}; products of {a.dtype} add up in int32, those of floats in any floating "
-                "format"
+                "format up to 32 bits"
             )
         if acc_format not in (None, dtype):
             more["acc_format"] = acc_format

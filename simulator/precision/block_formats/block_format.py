@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import UsageError
-from ..formats import MODES, Format
+from ..formats import MODES, Format, get_format
 from ..rounding import decode, encode, round_to, to_integer
 
 RULES = ("power", "amax")
@@ -30,8 +30,8 @@ Doubles = NDArray[np.float64]
 class BlockFormat:
     """Elements of `element`, of which `block` neighbours share a scale of `scale`; block None: all along the axis.
 
-    rule: "power" or "amax" (see the module), by default "power" where the scale format has no mantissa. tensor_scale:
-    whether an FP32 scale of the whole tensor comes on top.
+    element, scale: formats, as `get_format` takes them. rule: "power" or "amax" (see the module), by default "power" where
+    the scale format has no mantissa. tensor_scale: whether an FP32 scale of the whole tensor comes on top.
     """
 
     element: Format
@@ -44,6 +44,8 @@ class BlockFormat:
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        for part in ("element", "scale"):
+            object.__setattr__(self, part, get_format(getattr(self, part)))
         if not self.rule:
             object.__setattr__(self, "rule", "amax" if self.scale.mantissa else "power")
         if not self.name:
@@ -158,6 +160,10 @@ class BlockFormat:
 
 
 def _check(fmt: BlockFormat) -> None:
+    if fmt.block is not None and (isinstance(fmt.block, bool) or not isinstance(fmt.block, int)):
+        raise UsageError(
+            f"block format {fmt.name}: block {fmt.block!r}: elements that share a scale, or None for all along the axis"
+        )
     if fmt.block is not None and fmt.block < 1:
         raise UsageError(f"block format {fmt.name}: block of {fmt.block}; at least 1 element has a scale")
     if fmt.rule not in RULES:
@@ -173,6 +179,8 @@ def _check(fmt: BlockFormat) -> None:
 
 
 def _axis(x: Array, axis: int, fmt: BlockFormat) -> int:
+    if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
+        raise UsageError(f"{fmt}: axis {axis!r}: a whole number, or None")
     if not x.ndim or not -x.ndim <= axis < x.ndim:
         raise UsageError(f"{fmt}: axis {axis} of a tensor of shape {x.shape}; it has {x.ndim} axes")
     return axis % x.ndim

@@ -34,8 +34,8 @@ def get_block_format(which: str | BlockFormat) -> BlockFormat:
     """
     if isinstance(which, BlockFormat):
         return which
-    found = _BY_NAME.get(which.lower())
-    return found or _of_line(which)
+    text = str(which)
+    return _BY_NAME.get(text.lower()) or _of_line(text)
 
 
 @lru_cache(maxsize=256)

@@ -14,13 +14,11 @@ import numpy as np
 import tomli
 
 from ...errors import UsageError
-from .format import Format
+from .format import FLAGS, WHOLE, Format, check_kinds
 
 MOST_BYTES = 64 * 1024  # of a file that describes one format
 _YES_NO = {"yes": True, "no": False, "true": True, "false": False}
-_FLAGS = ("signed", "infinities", "subnormals", "zero", "saturates")
-_WHOLE = ("exponent", "mantissa", "bias")
-_KEYS = (*_WHOLE, *_FLAGS, "nan", "rounding")  # what one line may say
+_KEYS = (*WHOLE, *FLAGS, "nan", "rounding")  # what one line may say
 _FILE_KEYS = ("name", *_KEYS, "taper", "source")
 _PLAIN = re.compile(r"e(\d{1,2})m(\d{1,2})")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
@@ -121,9 +119,9 @@ def _changes(text: str, changes: str) -> dict[str, Any]:
 
 
 def _read(key: str, text: str) -> object:
-    if key in _FLAGS:
+    if key in FLAGS:
         return _YES_NO.get(text.lower(), text)
-    return int(text) if key in _WHOLE and re.fullmatch(r"[+-]?\d{1,6}", text) else text
+    return int(text) if key in WHOLE and re.fullmatch(r"[+-]?\d{1,6}", text) else text
 
 
 def _checked(where: str, fields: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
@@ -131,16 +129,11 @@ def _checked(where: str, fields: dict[str, Any], keys: tuple[str, ...]) -> dict[
     for key, value in fields.items():
         if key not in keys:
             raise UsageError(f"{where}: no field {key!r}; there are {', '.join(keys)}")
-        if key in _FLAGS and not isinstance(value, bool):
-            raise UsageError(f"{where}: {key} is {value!r}; say yes or no")
-        if key in _WHOLE and (isinstance(value, bool) or not isinstance(value, int)):
-            raise UsageError(f"{where}: {key} is {value!r}; it takes a whole number")
-        if key in _WHOLE and not -1000 <= value <= 1000:
+        check_kinds(where, {key: value})
+        if key in WHOLE and not -1000 <= value <= 1000:
             raise UsageError(
                 f"{where}: {key} is {value}; float32, which values are held in, has biases near 127"
             )
-        if key in ("name", "nan", "rounding", "source") and not isinstance(value, str):
-            raise UsageError(f"{where}: {key} is {value!r}; it takes text")
     return fields
 
 

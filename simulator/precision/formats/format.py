@@ -19,6 +19,9 @@ NAN_KINDS = ("ieee", "one", "zero", "none")
 MODES = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD", "RNZ")
 MOST_EXPONENT, MOST_MANTISSA, LEAST_POWER = 8, 23, -149  # of float32, which values are held in
 MOST_INTEGER = 64
+FLAGS = ("signed", "infinities", "subnormals", "zero", "saturates")
+WHOLE = ("exponent", "mantissa", "bias")
+TEXTS = ("name", "nan", "rounding", "source")
 # eXmY that the catalogue gives other rules than IEEE 754's, and in which fields: a text says them in any case.
 OWN_RULES: Mapping[tuple[int, int], tuple[str, ...]] = MappingProxyType(
     {
@@ -66,6 +69,7 @@ class Format:
     dtype: np.dtype[Any] = field(default=None, kw_only=True)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         _check_bits(self)
         if self.bias is None:
             object.__setattr__(self, "bias", _half(self.exponent))
@@ -296,9 +300,33 @@ def _tapered_spacing(fmt: Format) -> tuple[tuple[int, int], ...]:
 # ---- what cannot be
 
 
+def check_kinds(where: str, fields: Mapping[str, object]) -> None:
+    """Fields of the right kinds, or an error that says what each takes. where: what has them, for the error."""
+    for key, value in fields.items():
+        if key in FLAGS and not isinstance(value, bool):
+            raise UsageError(f"{where}: {key} is {value!r}; say yes or no (in Python True or False)")
+        if key in WHOLE and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+            raise UsageError(f"{where}: {key} is {value!r}; it takes a whole number")
+        if key in TEXTS and not isinstance(value, str):
+            raise UsageError(f"{where}: {key} is {value!r}; it takes text")
+
+
+def _check_kinds(fmt: Format) -> None:
+    given = {key: getattr(fmt, key) for key in (*WHOLE, *FLAGS, *TEXTS)}
+    if fmt.bias is None:
+        del given["bias"]
+    check_kinds(f"format {_provisional(fmt)}", given)
+    if fmt.taper and not fmt.name:
+        raise UsageError("a format with rows of taper needs a name: no line of text makes it again")
+
+
+def _provisional(fmt: Format) -> str:
+    """What an error calls a format that is not made yet."""
+    return fmt.name or f"e{fmt.exponent}m{fmt.mantissa}"
+
+
 def _check_bits(fmt: Format) -> None:
-    name = fmt.name or f"e{fmt.exponent}m{fmt.mantissa}"
-    said = f"format {name}: {fmt.exponent} exponent and {fmt.mantissa} mantissa bits"
+    said = f"format {_provisional(fmt)}: {fmt.exponent} exponent and {fmt.mantissa} mantissa bits"
     if fmt.exponent < 0 or fmt.mantissa < 0 or fmt.exponent + fmt.mantissa == 0:
         raise UsageError(f"{said}: there must be at least one bit of either, and no less than 0")
     wide = fmt.mantissa > MOST_MANTISSA if fmt.exponent else fmt.mantissa + fmt.signed > MOST_INTEGER

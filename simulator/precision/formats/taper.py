@@ -49,7 +49,12 @@ def _extend_down(values: Magnitudes, size: int) -> None:
 
 def check_rows(name: str, rows: Sequence[Row], bits: int) -> None:
     """Every code has one reading: prefixes of 0 and 1, none the start of another, all codes used, fields that fit."""
-    for prefix, width in rows:
+    for row in rows:
+        if not (isinstance(row, tuple) and [type(x) for x in row] == [str, int]):
+            raise UsageError(
+                f'format {name}: row {row!r} of taper: rows are (prefix, exponent bits), as ("01", 2)'
+            )
+        prefix, width = row
         if not prefix or set(prefix) - {"0", "1"} or len(prefix) + max(width, 0) > bits or width < -1:
             raise UsageError(
                 f"format {name}: row {prefix!r} with {width} exponent bits: a prefix of 0 and 1 and its exponent have "

@@ -66,8 +66,8 @@ class CubeCosts:
         return found
 
     def _k_block(self, operand: str) -> tuple[int, int]:
-        key = f"cube.k_per_cycle.{operand}"
-        if self.what_if(operand):
+        key = self.rate_figure(operand)
+        if key == WHAT_IF_RATE:
             size = item_bytes(operand)
             return int(BLOCK_BYTES / size), what_if_k(self.product, named(operand).bits)
         if not self.product.has(key):
@@ -80,6 +80,10 @@ class CubeCosts:
             else int(BLOCK_BYTES / item_bytes(operand))
         )
         return k0, self.product.integer(key)
+
+    def rate_figure(self, operand: str) -> str:
+        """The product's figure that says how much of k a cycle takes."""
+        return WHAT_IF_RATE if self.what_if(operand) else f"cube.k_per_cycle.{operand}"
 
     def what_if(self, operand: str) -> bool:
         """Whether the Cube of this product lacks a format that no vendor's type is: it reads as many bytes of it a cycle."""

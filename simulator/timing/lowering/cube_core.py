@@ -10,6 +10,7 @@ from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
 from ...record.slowing import COPY
 from .. import cures
+from ..costs.provenance import BEST, grade_of
 from ..costs.transfers import boxed
 from ..placement.allocate import BIAS_IN_L1
 from ..placement.layouts import BT, FB, FRACTAL, in_fractals, table_bytes
@@ -60,7 +61,8 @@ class CubeLowering:
         both = tuple(s for i, v in enumerate(plan.spaces.operands(op)) for s in self._operand_slots(op, i, v))
         writes, clobbers = context.target(r)
         bias = (*self._bias_slots(op.args[2]), *self.pending_bias.pop(writes, ()))
-        kept = plan.kept_operand(op)
+        kept, rate = plan.kept_operand(op), plan.cube.rate_figure(plan.operand(op))
+        grade = grade_of(plan.product, (rate,))
         for whole in plan.product_parts(op):
             part = cut(plan, op, whole, ends)
             if part is None:
@@ -69,16 +71,19 @@ class CubeLowering:
             for side, cycles in enumerate(part.cycles[:2]):
                 if side != kept:
                     self._worked(op, plan.wiring.mte1, cycles, both, (pair[side],), ())
-            self._worked(op, plan.wiring.mmad, part.m_cycles, (*pair, *bias), writes, clobbers)
+            self._worked(op, plan.wiring.mmad, part.m_cycles, (*pair, *bias), writes, clobbers, grade)
         if r.id in plan.spaces.copied_to_ub:
             self.to_ub(op, r)
 
-    def _worked(self, op: Op, pipe: int, cycles: Any, reads: Slots, writes: Slots, clobbers: Slots) -> None:
+    def _worked(
+        self, op: Op, pipe: int, cycles: Any, reads: Slots, writes: Slots, clobbers: Slots, grade: int = BEST
+    ) -> None:
         """One instruction, of a cost that lanes may differ in."""
         if isinstance(cycles, np.ndarray):
-            self.context.add(pipe, op.loc, occupancy=cycles, reads=reads, writes=writes, clobbers=clobbers)
+            slots = {"reads": reads, "writes": writes, "clobbers": clobbers}
+            self.context.add(pipe, op.loc, occupancy=cycles, grade=grade, **slots)
         else:
-            self.context.fixed(op, pipe, float(cycles), 0.0, reads, writes, clobbers)
+            self.context.fixed(op, pipe, float(cycles), 0.0, reads, writes, clobbers, grade)
 
     def _bias_slots(self, start: Value | None) -> tuple[int, ...]:
         """The place of the row in the bias table that a tile repeats, if it is there."""

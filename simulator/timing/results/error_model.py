@@ -80,7 +80,9 @@ def features(launch: Launch) -> dict[str, float]:
 
 
 def with_interval(launch: Launch, product: Product) -> Launch:
-    """The launch with its interval, which is made when it is read."""
+    """The launch with its interval, which is made when it is read; without one where no board computes what it does."""
+    if any(m.is_what_if for m in launch.warnings):
+        return launch
     model = stored()
     rows = model.rows_of(product)
 

@@ -118,8 +118,9 @@ def test_bad_files(refused, tmp_path, text, message):
         (("int4/fp16/0",), "block of 0"),
         (("mxfp4", "--value", "1"), "--value is for formats of single numbers"),
         (("--value", "1"), "--value needs the NAME of a format"),
+        (("/no/where",), "unknown number format '/no/where'"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_is_refused(refused, arguments, message):
     assert message in refused("formats", *arguments)

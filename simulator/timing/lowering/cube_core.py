@@ -80,7 +80,7 @@ class CubeLowering:
     ) -> None:
         """One instruction, of a cost that lanes may differ in."""
         if isinstance(cycles, np.ndarray):
-            slots = {"reads": reads, "writes": writes, "clobbers": clobbers}
+            slots: dict[str, Any] = {"reads": reads, "writes": writes, "clobbers": clobbers}
             self.context.add(pipe, op.loc, occupancy=cycles, grade=grade, **slots)
         else:
             self.context.fixed(op, pipe, float(cycles), 0.0, reads, writes, clobbers, grade)

@@ -11,10 +11,12 @@ from .device import Device
 from .errors import UsageError
 from .frontend.kernel_function import KernelFunction
 from .interpreter.tensors import Tensor
+from .ir.building.core_operations import product_rules
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.program import Op, Program
 from .ir.types import AnyType
 from .messages import WHAT_IF, Message, fault
+from .numerics import numerics
 from .precision.cast_table import cast_modes
 from .precision.dtypes import DType, bfloat16, float16, float32, is_floating, named
 from .products import Product
@@ -132,9 +134,10 @@ def _lacking_products(call: Call) -> Iterator[str]:
 
 def _product_rules(call: Call, op: Op) -> str:
     """By which rules a product that no Cube here has is computed and timed."""
+    step = product_rules(numerics(call.device), op).products_per_step
     scales = "; scales apply to elements without rounding" if op.attrs.get("scaled") else ""
     return (
-        f"products are exact, and those of 32 bytes of k are added before the accumulator is rounded{scales}; "
+        f"products are exact, and the accumulator is rounded after every {step} of them{scales}; "
         f"{_rate(call.device.product, max(op.operand(0).number, op.operand(1).number, key=lambda t: t.bits))}"
     )
 

@@ -147,6 +147,21 @@ def test_time_at_the_assumed_rate_counts_as_assumed_and_not_as_measured() -> Non
     assert have.grades.get("D", 0.0) < 0.1 * have.time_us
 
 
+@pytest.mark.parametrize(
+    ("other", "numerics", "step"), [("e4m3", {}, 32), ("fp32", {}, 4), ("e4m3", {"cube_block_k": 1}, 1)]
+)
+def test_a_what_if_says_after_how_many_products_the_accumulator_is_rounded(
+    other: str, numerics: dict[str, Any], step: int
+) -> None:
+    (a, x), (b, y) = drawn("e4m3", (4, 64), 0), drawn(other, (64, 4), 1)
+    out, run = multiplied(a, b, numerics=numerics)
+    assert f"the accumulator is rounded after every {step} of them; " in run.faults[1]
+    exact = np.zeros((4, 4))
+    for k in range(0, 64, step):  # float64 holds these sums
+        exact = round_to(exact + x[:, k : k + step] @ y[k : k + step], "fp32").astype(np.float64)
+    np.testing.assert_array_equal(out, exact)
+
+
 def test_no_board_has_measured_times_of_a_what_if() -> None:
     (a, _), (b, _) = drawn("e4m3", (16, 32), 0), drawn("e4m3", (32, 16), 1)
     _, run = multiplied(a, b, values=False)

@@ -270,6 +270,8 @@ def test_drawn_formats_hold_what_their_text_and_their_storage_say(fmt: Format) -
         ({"mantissa": 3.0}, r"mantissa is 3\.0; it takes a whole number"),
         ({"bias": True}, "bias is True; it takes a whole number"),
         ({"bias": 1.5}, r"bias is 1\.5; it takes a whole number"),
+        ({"bias": 10**9}, "bias is 1000000000; float32, which values are held in, has biases near 127"),
+        ({"bias": -(10**9)}, "bias is -1000000000; float32"),
         ({"infinities": "no"}, r"infinities is 'no'; say yes or no \(in Python True or False\)"),
         ({"nan": None}, "nan is None; it takes text"),
         ({"taper": (("1", 0),)}, "a format with rows of taper needs a name"),

@@ -116,14 +116,24 @@ def _cast(at: Context, op: Op, x: np.ndarray, random: np.ndarray | None = None) 
 
 
 def _dot(at: Context, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | None = None) -> np.ndarray:
-    types = [op.operand(side).number for side in (0, 1)]
-    read = [operand_format(t.name, op.attrs["precision"], at.numerics.hf32) for t in types]
     if acc is not None:
         acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
-    left, right = (t.format if r == t.name else get_format(r) for t, r in zip(types, read, strict=True))
-    chosen = op.attrs.get("acc_format"), op.attrs.get("scaled", False)
-    rules = _rules(at.numerics.cube, left, right, *chosen)
-    return mmad(a, b, acc, rules=rules, on_grid=read == [t.name for t in types])
+    stored = [op.operand(side).number.name for side in (0, 1)]
+    return mmad(a, b, acc, rules=product_rules(at.numerics, op), on_grid=_read(at.numerics, op) == stored)
+
+
+def _read(numerics: vector.Numerics, op: Op) -> list[str]:
+    """The formats in which the Cube reads both operands."""
+    stored = (op.operand(side).number.name for side in (0, 1))
+    return [operand_format(name, op.attrs["precision"], numerics.hf32) for name in stored]
+
+
+def product_rules(numerics: vector.Numerics, op: Op) -> CubeRules:
+    """How the Cube makes this product (`dot`)."""
+    types = [op.operand(side).number for side in (0, 1)]
+    pairs = zip(types, _read(numerics, op), strict=True)
+    left, right = (t.format if read == t.name else get_format(read) for t, read in pairs)
+    return _rules(numerics.cube, left, right, op.attrs.get("acc_format"), op.attrs.get("scaled", False))
 
 
 @functools.lru_cache(maxsize=256)

@@ -19,6 +19,7 @@ NAN_KINDS = ("ieee", "one", "zero", "none")
 MODES = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC", "ODD", "RNZ")
 MOST_EXPONENT, MOST_MANTISSA, LEAST_POWER = 8, 23, -149  # of float32, which values are held in
 MOST_INTEGER = 64
+MOST_BIAS = 1000  # beyond, powers of two leave float64, too
 FLAGS = ("signed", "infinities", "subnormals", "zero", "saturates")
 WHOLE = ("exponent", "mantissa", "bias")
 TEXTS = ("name", "nan", "rounding", "source")
@@ -78,8 +79,7 @@ class Format:
             object.__setattr__(self, "nan", "none")
         if not self.name:
             object.__setattr__(self, "name", self.text)
-        if self.dtype is None:
-            object.__setattr__(self, "dtype", _storage(self))
+        object.__setattr__(self, "dtype", _storage(self) if self.dtype is None else np.dtype(self.dtype))
         _check(self)
 
     # ---- codes
@@ -379,6 +379,10 @@ def _check_spacing(fmt: Format) -> None:
 
 def _check_range(fmt: Format, name: str) -> None:
     """Everything that float32 holds exactly can be a format."""
+    if not -MOST_BIAS <= fmt.bias <= MOST_BIAS:
+        raise UsageError(
+            f"{name}: bias is {fmt.bias}; float32, which values are held in, has biases near 127"
+        )
     if not fmt.taper and (1 << fmt.magnitude_bits) - fmt.specials <= int(fmt.zero):
         raise UsageError(
             f"{name}: all {1 << fmt.magnitude_bits} codes are zero, infinity or NaN: it has no numbers"

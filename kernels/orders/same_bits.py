@@ -261,7 +261,7 @@ class _Varied:
     # -- advice --------------------------------------------------------------------------------------------------------
 
     def _advice(self, differing: Sequence[tuple[str, str]]) -> list[str]:
-        names = {n for pair in differing for n in pair}
+        names = {n for pair in differing if self._name_of_base() in pair for n in pair}
         out = []
         atomics = [p for p in self.op.parameters if self.plan.tiling.get(p.name) == "atomic"]
         if atomics and any(n.startswith("order of seed") for n in names):

@@ -93,7 +93,7 @@ def _read(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             arrays = {m.filename.removesuffix(".npy"): _member(archive, m) for m in archive.infolist()[:8]}
     except DAMAGE as e:
-        raise UsageError(f"is damaged: {type(e).__name__}; run this experiment again") from None
+        raise UsageError(f"is damaged ({str(e) or type(e).__name__}); run this experiment again") from None
     return _about(arrays.pop(ABOUT, np.zeros(0, np.uint8)).tobytes()), arrays
 
 

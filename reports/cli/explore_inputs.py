@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from pathlib import Path
@@ -55,14 +56,16 @@ def read_budget(text: str | None) -> tuple[int | None, float | None]:
     """ "500" is points, "60s" seconds, "2m" minutes."""
     if text is None:
         return None, None
+    timed = text[-1:] in ("s", "m")
     try:
-        if text[-1:] in ("s", "m"):
-            return None, float(text[:-1]) * (60 if text.endswith("m") else 1)
-        return int(text), None
+        value = float(text[:-1]) * (60 if text.endswith("m") else 1) if timed else int(text)
     except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
         raise click.BadParameter(
-            f"a budget is a number of tilings, or a time such as 60s or 5m, got {text!r}"
-        ) from None
+            f"a budget is a number of tilings, or a time such as 60s or 5m, above 0, got {text!r}"
+        )
+    return (None, float(value)) if timed else (int(value), None)
 
 
 def read_changes(given: dict[str, str]) -> dict[str, list[str]]:

@@ -49,8 +49,9 @@ def compare(
     """
     if len(subject.configurations) < 2:
         only = subject.configurations[0].name if subject.configurations else "none"
+        why = "".join(f"; {note}" for note in subject.notes)
         raise UsageError(
-            f"{subject.name}: there is one configuration to compare ({only}); vary something else"
+            f"{subject.name}: there is one configuration to compare ({only}); vary something else{why}"
         )
     return _Comparison(subject, signed_zeros, finite).verdict(tries, seconds)
 

@@ -75,7 +75,8 @@ KINDS: tuple[Callable[[np.random.Generator, int, DType], Numbers], ...] = (
 def draw(inputs: Mapping[str, Numbers], fixed: frozenset[str], turn: int, finite: bool) -> dict[str, Numbers]:
     """Other elements for the inputs that are not fixed, the same for the same turn: each turn is of one kind.
 
-    Integers stay within what the input holds. finite: whether there are neither infinities nor NaN.
+    Integers stay within what the input holds, and in the turns of wide and large numbers within their type.
+    finite: whether there are neither infinities nor NaN.
     """
     kinds = KINDS if finite else (*KINDS, _not_finite)
     out = {}
@@ -93,7 +94,11 @@ def _like(x: Numbers, g: np.random.Generator, kind: Callable[..., Numbers]) -> N
             return encode(kind(g, x.size, t).astype(t.host_dtype), t).reshape(x.shape)
     if t.is_bool():
         return g.random(x.shape) < 0.5
-    return g.integers(x.min(), x.max(), x.shape, x.dtype, endpoint=True)
+    ends = np.iinfo(x.dtype)
+    if kind is _large:
+        return g.choice(np.array([ends.min, ends.min + 1, 0, 1, ends.max - 1, ends.max], x.dtype), x.shape)
+    low, high = (ends.min, ends.max) if kind is _wide else (x.min(), x.max())
+    return g.integers(low, high, x.shape, x.dtype, endpoint=True)
 
 
 def _exponents(t: DType) -> tuple[int, int]:

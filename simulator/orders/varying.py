@@ -18,7 +18,7 @@ from ..launch import place
 from ..numerics import numerics
 from ..observers import quietly
 from ..products import load_product, product_names
-from ..trials.knobs import grid_text, with_size
+from ..trials.knobs import NO_TILE, OTHER_WORK, grid_text, with_size
 from ..trials.work import reach
 from .comparing import SECONDS, TRIES, compare
 from .launches import LaunchSequence, plain, programs_meet
@@ -28,6 +28,7 @@ from .verdict import SameBits
 AXES = ("batch", "tiling", "cores", "order", "product")
 USUAL_AXES = AXES[:4]
 SEEDS = 4
+AS_LAUNCHED = "as launched"
 STEPS = (2, 0.5)  # times a compile-time size
 ANY_ORDER = (
     "order: holds for every order of the programs, none of which reads or updates what another one writes"
@@ -35,6 +36,10 @@ ANY_ORDER = (
 ANY_CORES = "cores: holds for any number of cores, which only changes when a program runs: the grid says what each does"
 RACES = "order: programs meet in memory without atomics; `ascendtile check` tells races"
 NO_BATCH = "batch: no scalar argument and no axis of the grid is the length of the first axis of an input and an output"
+UNCLEAR_BATCH = (
+    "{} is the length of the first axis and of a later one, and of an argument; name the batch (--batch-name, or "
+    "batch_name: an argument, or grid), or launch with another one"
+)
 
 
 @dataclass
@@ -98,7 +103,7 @@ class _Varied:
         self._check_names()
 
     def _check_names(self) -> None:
-        sizes = [n for n, x in self.call.constants.items() if isinstance(x, int) and not isinstance(x, bool)]
+        sizes = [n for n, x in self.call.constants.items() if _is_whole(x)]
         for n in self.asked.tilings:
             if n not in sizes:
                 raise UsageError(
@@ -117,7 +122,7 @@ class _Varied:
 
     def subject(self) -> Variations:
         """What is compared."""
-        made = [Configuration("as launched", self._launches(self.call))]
+        made = [Configuration(AS_LAUNCHED, self._launches(self.call))]
         for axis in self.asked.vary:
             chosen: Callable[[], Iterator[Configuration]] = getattr(self, f"_{axis}")
             made += list(chosen())
@@ -161,6 +166,12 @@ class _Varied:
             self.notes.append(NO_BATCH)
             return
         name, now = found
+        if self._is_unclear(now):
+            unclear = UNCLEAR_BATCH.format(now)
+            if self.asked.batch:
+                raise UsageError(f"{self.call.kernel.name}: {unclear}")
+            self.notes.append(f"batch: not compared: {unclear}")
+            return
         values = self.asked.batch or dict.fromkeys((1, now // 2 or 1))
         for n in values:
             if n > now:
@@ -173,9 +184,7 @@ class _Varied:
     def _batch_now(self) -> tuple[str, int] | None:
         """The name and the value of what is the batch."""
         name, lengths = self.asked.batch_name, self._lengths()
-        scalars = {
-            n: x for n, x in self.call.arguments.items() if isinstance(x, int) and not isinstance(x, bool)
-        }
+        scalars = {n: x for n, x in self.call.arguments.items() if _is_whole(x)}
         if name == "grid" or (not name and self.call.grid[0] in lengths):
             return "batch", self.call.grid[0]
         if name and name not in scalars:
@@ -191,22 +200,31 @@ class _Varied:
         ins, outs = ({x for n, x in first.items() if way in self.ways[n]} for way in ("in", "out"))
         return {x for x in ins & outs if x > 1}
 
+    def _is_row_length(self, n: int) -> bool:
+        """Whether it is the length of a later axis, too, as of a square matrix: then a number n may be either."""
+        return any(n in t.shape[1:] for name, t in self.call.tensors.items() if name in self.ways)
+
+    def _is_unclear(self, now: int) -> bool:
+        """Whether some argument may be the batch, or the length of a row, and nobody said which."""
+        equal = [x for x in self.call.arguments.values() if _is_whole(x) and x == now]
+        return bool(equal and not self.asked.batch_name and self._is_row_length(now))
+
     def _with_batch(self, now: int, n: int) -> Call:
-        """The first n of what is now so long: of tensors, of scalar arguments, of the grid."""
+        """The first n of what is now so long: of tensors, of scalar arguments, of the grid.
+
+        Where rows are as long, too: of the scalar argument that was named alone, and of tensors that are written.
+        """
+        square, named = self._is_row_length(now), self.asked.batch_name
         changed: dict[str, Any] = {}
         for name, x in self.call.arguments.items():
             if isinstance(x, Tensor):
-                if len(x.shape) and x.shape[0] == now:
+                if len(x.shape) and x.shape[0] == now and not (square and self.ways.get(name) == "in"):
                     changed[name] = x.source[:n]
-            elif isinstance(x, int) and not isinstance(x, bool) and x == now:
+            elif _is_whole(x) and x == now and (not square or name == named):
                 changed[name] = n
         if self.call.grid_asks:
             return self._again(changed)
-        sizes = [
-            x
-            for x in self.call.constants.values()
-            if isinstance(x, int) and not isinstance(x, bool) and x > 0
-        ]
+        sizes = [x for x in self.call.constants.values() if _is_whole(x) and x > 0]
         grid = tuple(_grid_axis(g, now, n, sizes) for g in self.call.grid)
         return self._again(changed, grid)  # type: ignore[arg-type]
 
@@ -214,10 +232,8 @@ class _Varied:
 
     def _tiling(self) -> Iterator[Configuration]:
         for name, now in self.call.constants.items():
-            if not isinstance(now, int) or isinstance(now, bool) or now < 1:
-                continue
             asked = self.asked.tilings.get(name)
-            if asked is None and self.asked.tilings:
+            if not _is_whole(now) or (asked is None and (self.asked.tilings or now < 1)):
                 continue
             for n in asked or [int(now * k) for k in STEPS if now * k >= 1]:
                 if n != now:
@@ -225,10 +241,9 @@ class _Varied:
 
     def _with_size(self, name: str, n: int, asked: bool) -> Iterator[Configuration]:
         try:
-            changed = with_size(self.call, name, n)
+            changed = with_size(self.call, name, n) if self.call.constants[name] > 0 else NO_TILE
             if isinstance(changed, str) and asked:
-                other = self._again({name: n})
-                changed = other if _works_alike(self.call, other) else changed
+                changed = self._as_asked(self._again({name: n}), changed)
         except AscendtileError as e:
             changed = str(e)
         if isinstance(changed, str):
@@ -238,6 +253,14 @@ class _Varied:
             return
         grid = "" if changed.grid == self.call.grid else f", grid {grid_text(changed.grid)}"
         yield Configuration(f"{name}={n}{grid}", self._launches(changed))
+
+    def _as_asked(self, other: Call, why: str) -> Call | str:
+        """A size that a user names need not be the length of a tile; where the work goes by data it is run as it is."""
+        if _works_alike(self.call, other):
+            return other
+        if why != NO_TILE:
+            return why
+        return other if self.call.grid == other.grid and _goes_by_data(self.call) else OTHER_WORK
 
     def _cores(self) -> Iterator[Configuration]:
         """Programs share the work where they go on by their number; else a grid is what it is on any number of cores."""
@@ -303,7 +326,7 @@ class _Varied:
     # -- advice --------------------------------------------------------------------------------------------------------
 
     def _advice(self, differing: Sequence[tuple[str, str]]) -> list[str]:
-        names = {n for pair in differing for n in pair if n != "as launched"}
+        names = [n for pair in differing if AS_LAUNCHED in pair for n in pair]
         out = []
         atomics = [op for op in self.call.program.of_kind("atomic") if op.name == "add"]
         if any(n.startswith("order of seed") for n in names) and atomics:
@@ -334,6 +357,21 @@ def _grid_axis(now: int, batch: int, n: int, sizes: Sequence[int]) -> int:
         return n
     blocks = [x for x in sizes if x > 1 and -(-batch // x) == now]
     return -(-n // blocks[0]) if blocks else now
+
+
+def _is_whole(x: Any) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool)
+
+
+def _goes_by_data(call: Call) -> bool:
+    """Whether what it reads and stores depends on data."""
+    try:
+        reach(call)
+    except (DataDependentError, NeedsDataError):
+        return True
+    except AscendtileError:
+        pass
+    return False
 
 
 def _works_alike(call: Call, other: Call) -> bool:

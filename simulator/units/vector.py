@@ -408,7 +408,8 @@ def _fold(
     while n > 1:
         lower = (n + 1) // 2
         folded = np.array(work[:, :lower])
-        combine(folded[:, : n - lower], work[:, lower:n], out=folded[:, : n - lower])
+        with np.errstate(all="ignore"):  # infinities are results
+            combine(folded[:, : n - lower], work[:, lower:n], out=folded[:, : n - lower])
         work, n = _rounded(folded, dtype, numerics), lower
     return np.ascontiguousarray(work[:, 0])
 

@@ -215,3 +215,42 @@ def rounded_once_more(x, out, n, OFTEN: tl.constexpr):
     i = tl.arange(0, 16)
     v = tl.abs(tl.load(x + i))
     tl.store(out + i, tl.sqrt(v) * tl.sqrt(v) if OFTEN else v)
+
+
+@sim.jit
+def scaled_by_mean(x, gain, out, n):
+    """Rows of 4, of which n is the length."""
+    i = tl.arange(0, 4)
+    v = tl.load(x + tl.program_id(0) * 4 + i)
+    tl.store(out + tl.program_id(0) * 4 + i, v * (tl.sum(v) / n) * tl.load(gain + i))
+
+
+@sim.jit
+def either(x, out, HOW: tl.constexpr):
+    i = tl.arange(0, 16)
+    v = tl.load(x + i)
+    if HOW:
+        v = v + v * v
+    tl.store(out + i, v)
+
+
+@sim.jit
+def branching(x, out, HOW: tl.constexpr):
+    """Scaled where the sum is negative."""
+    i = tl.arange(0, 16)
+    v = tl.load(x + i)
+    if tl.sum(v) < 0:
+        tl.store(out + i, v * HOW)
+    else:
+        tl.store(out + i, v)
+
+
+@sim.jit
+def sum_of_bytes(x, out, HOW: tl.constexpr):
+    """Added in bytes, or as int32."""
+    i = tl.arange(0, 16)
+    v = tl.load(x + i)
+    if HOW == 1:
+        tl.store(out + i, (v + v).to(tl.int32))
+    else:
+        tl.store(out + i, v.to(tl.int32) + v.to(tl.int32))

@@ -9,7 +9,7 @@ import ascendtile.simulator as sim
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.launch import prepare
 from ascendtile.simulator.observers import watch_calls
-from ascendtile.simulator.orders.varying import ANY_CORES, ANY_ORDER, Asked, compare_launch
+from ascendtile.simulator.orders.varying import ANY_CORES, ANY_ORDER, Asked, _Varied, compare_launch
 from ascendtile.simulator.orders.verdict import DIFFERS, NOT_PROVEN, SAME
 
 from . import meeting, others, sums
@@ -43,6 +43,58 @@ def test_the_batch_is_cut_from_tensors_numbers_and_grid():
     verdict = compare_launch(call, Asked(["batch"], batch=[1, 3]))
     assert verdict.configurations == ["as launched", "rows=1", "rows=3"]
     assert verdict.same
+
+
+def square(**more):
+    return call_of(
+        others.scaled_by_mean,
+        (4,),
+        x=rows(4, 4),
+        gain=rows(1, 4)[0],
+        out=np.zeros((4, 4), np.float32),
+        n=4,
+        **more,
+    )
+
+
+def test_the_length_of_rows_is_not_taken_for_the_batch():
+    with pytest.raises(
+        UsageError, match=r"4 is the length of the first axis and of a later one, .* \(--batch-name"
+    ):
+        compare_launch(square(), Asked(["batch"], batch=[2]))
+    verdict = compare_launch(square(), Asked(["batch"], batch_name="grid"))
+    assert verdict.configurations == ["as launched", "batch=1", "batch=2"]
+    assert verdict.same
+    named = compare_launch(square(), Asked(["batch"], batch=[2], batch_name="n"), tries=4)
+    assert named.kind == DIFFERS  # n really is the number of columns here, but that was said
+
+
+def test_a_size_of_zero_is_compared_where_another_is_asked_for():
+    call = call_of(others.either, (1,), x=rows(1, 16)[0], out=np.zeros(16, np.float32), HOW=0)
+    assert compare_launch(call, Asked(["tiling"], tilings={"HOW": [1]}), tries=4).kind == DIFFERS
+    with pytest.raises(UsageError, match="there is one configuration to compare"):
+        compare_launch(call, Asked(["tiling"]))
+
+
+def test_a_size_that_cuts_no_tile_is_run_where_the_work_goes_by_data():
+    call = call_of(others.branching, (1,), x=rows(1, 16)[0], out=np.zeros(16, np.float32), HOW=1)
+    verdict = compare_launch(call, Asked(["tiling"], tilings={"HOW": [2]}), tries=4)
+    assert verdict.configurations == ["as launched", "HOW=2"]
+    assert verdict.kind != SAME
+
+
+def test_integers_are_drawn_up_to_the_ends_of_their_type():
+    x = np.arange(16, dtype=np.int8)
+    call = call_of(others.sum_of_bytes, (1,), x=x, out=np.zeros(16, np.int32), HOW=1)
+    assert (
+        compare_launch(call, Asked(["tiling"], tilings={"HOW": [2]})).kind == DIFFERS
+    )  # 127 + 127 wraps in one
+
+
+def test_only_sizes_that_matter_are_advised():
+    advice = _Varied(row_sums(128), Asked())._advice
+    assert advice([("as launched", "batch=1"), ("batch=1", "BLOCK=32")]) == []  # BLOCK is as launched
+    assert advice([("as launched", "BLOCK=32")])[0].startswith("fix BLOCK for all launches")
 
 
 def test_a_grid_that_is_a_function_follows_the_batch_and_the_tile():

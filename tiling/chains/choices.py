@@ -56,6 +56,11 @@ class ChainChoices:
 
     def __post_init__(self) -> None:
         fixed = {**self.fixed_formats, **self.fixed_modes}
+        for n in fixed:
+            if n in self.given:
+                raise UsageError(
+                    f"the chain {self.chain.name}: {n!r} is fixed to {fixed[n]} and searched, too; leave one of them out"
+                )
         axes = dict(self.given) or _usual_axes(self.chain, fixed, self.bench.product)
         self.of_steps = {n for n in axes if set(self.chain.members(n)) <= {s.name for s in self.chain.steps}}
         self.axes = {n: self._read(n, values) for n, values in axes.items()}

@@ -156,7 +156,8 @@ def main():
         if failed
         else f"all done; results are in {results.name}/"
     )
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

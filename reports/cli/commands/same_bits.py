@@ -28,6 +28,7 @@ from ..script_command import is_script
 
 if TYPE_CHECKING:
     from ....simulator.call import Call
+    from ....simulator.errors import UsageError
     from ....simulator.orders.verdict import SameBits
 
 DIFFERENT = 1  # exit status
@@ -211,10 +212,16 @@ def _of_script(ctx: click.Context, asked: SimpleNamespace, script: str, kernel: 
         asked.vary, sizes, asked.batch, asked.batch_name or "", asked.products, asked.seeds, asked.given
     )
     found: dict[str, SameBits] = {}
+    refused: dict[str, UsageError] = {}
     chosen = {"product": asked.product, "overrides": asked.overrides, "cube_math_type": asked.cube_math_type}
     chosen |= {"numerics": asked.numerics} if asked.numerics else {}
     with device_everywhere(**chosen, values=True, time=False), _quiet(asked.as_json):
-        status = _run(asked, script, kernel, what, found)
+        status = _run(asked, script, kernel, what, found, refused)
+    if refused and not found:
+        raise next(iter(refused.values()))
+    for name, why in refused.items():
+        note(f"{name} is not compared: {why}")
+        asked.failed = True
     if not found:
         which = f"no kernel {kernel!r}" if kernel else "no kernel"
         raise UsageError(f"{script} launched {which} until it ended with status {status}")
@@ -226,7 +233,15 @@ def _of_script(ctx: click.Context, asked: SimpleNamespace, script: str, kernel: 
     return list(found.values())
 
 
-def _run(asked: SimpleNamespace, script: str, kernel: str, what: Any, found: dict[str, SameBits]) -> int:
+def _run(
+    asked: SimpleNamespace,
+    script: str,
+    kernel: str,
+    what: Any,
+    found: dict[str, SameBits],
+    refused: dict[str, UsageError],
+) -> int:
+    """Exit status of the script. refused: kernels that could not be compared, among others that may be."""
     from ....simulator.errors import UsageError
     from ....simulator.observers import watch_calls
     from ....simulator.orders.varying import compare_launch
@@ -234,9 +249,14 @@ def _run(asked: SimpleNamespace, script: str, kernel: str, what: Any, found: dic
 
     def look(call: Call) -> None:
         name = call.kernel.name
-        if name in found or (kernel and name != kernel):
+        if name in found or name in refused or (kernel and name != kernel):
             return
-        found[name] = compare_launch(call, what, **_search(asked))
+        try:
+            found[name] = compare_launch(call, what, **_search(asked))
+        except UsageError as e:
+            if kernel:
+                raise
+            refused[name] = e
 
     if not os.path.isfile(script):
         raise UsageError(f"{script}: no such file")

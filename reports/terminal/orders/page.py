@@ -80,10 +80,10 @@ def _counterexample(found: Counterexample) -> Block:
     lines: Block = [Text(), Text(place(found), "bold")]
     for order in found.orders:
         lines += [item(f"{order.configuration}:", "bold"), Text(f"    {order.text}", overflow="fold")]
-    if found.inputs:
-        lines.append(
-            Text.assemble(("for these inputs", "bold"), ", and all others 0" if not found.other else "")
-        )
+    if found.orders[0].value:
+        which = "for these inputs" if found.inputs else "for inputs that are all 0"
+        others = ", and all others 0" if found.inputs and not found.other else ""
+        lines.append(Text.assemble((which, "bold"), others))
         lines += [Text(f"    {name} = {x:.9g}") for name, x in found.inputs.items()]
         lines += more(found.other, "elements that are not 0")
         lines += [Text(f"  {_of_inputs(order)}", overflow="fold") for order in found.orders]

@@ -25,10 +25,12 @@ LACKED, WAYS = ("bf16", "hf32", "fp32"), ("forward", "backward")
 def run_board(folder, product=None, **numerics):
     """The very script that runs on a board, here without torch."""
     with sim.device(product, numerics=numerics, time=False):
-        assert run_script(Script(str(folder / "run_probe.py"), ("--numpy",)), lambda run: None).status == 0
+        status = run_script(Script(str(folder / "run_probe.py"), ("--numpy",)), lambda run: None).status
     for name in ("probe_kernels", "run_probe"):
         sys.modules.pop(name, None)
-    return read_results(folder)
+    found = read_results(folder)
+    assert status == bool(found.errors)  # one that failed makes the status
+    return found
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])

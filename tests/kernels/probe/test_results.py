@@ -74,7 +74,9 @@ def test_results_of_something_else_are_refused(tmp_path, about, arrays, message)
 def test_damaged_results_are_refused(tmp_path, cut):
     path = result(tmp_path)
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(UsageError, match=f"{NAME}.npz: is"):
+    with pytest.raises(
+        UsageError, match=f"{NAME}.npz: is damaged \\(is cut short or damaged: it does not end as"
+    ):
         read_probe(tmp_path)
 
 

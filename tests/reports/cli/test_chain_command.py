@@ -171,6 +171,11 @@ def test_arrays_of_a_file_take_the_place_of_drawn_numbers(ascendtile, tmp_path):
         (("mlp", "--search", "--need", "bits=3", "--space", "x="), "'x=' is not NAME=VALUE"),
         (("mlp", "--search", "--need", "bits=3", "--space", "x=,"), "has no value"),
         (("mlp", "--search", "--need", "bits=3", "--space", "activate=USE_HF32"), "multiplies nothing"),
+        (
+            ("mlp", "--search", "--need", "bits=3", "--formats", "x=fp16", "--space", "x=fp16,fp32"),
+            "'x' is fixed to fp16 and searched, too",
+        ),
+        (("mlp", "--search", "--need", "bits=3", "--budget", "0"), "above 0, got '0'"),
         (("mlp", "--need", "bits=3", "--rtol", "1"), "each say what is needed"),
         (("mlp", "--need", "bits=many"), "bits is a number such as 12"),
         (("mlp", "--no-values", "--no-time"), "nothing to do"),

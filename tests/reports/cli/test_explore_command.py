@@ -121,6 +121,8 @@ WRONG = {
     ),
     "range": (["explore", *CASE, "--space", "block_m=16..x"], "is no range; write 16..256"),
     "budget": (["explore", *CASE, "--budget", "soon"], "a number of tilings, or a time such as 60s"),
+    "no budget": (["explore", *CASE, "--budget", "0"], "above 0, got '0'"),
+    "endless budget": (["explore", *CASE, "--budget", "infs"], "above 0, got 'infs'"),
     "cases": (["explore", *CASE, "--cases", "all"], "give one of them"),
     "no case": (["explore", "matmul", "--cases", "tiny,huge"], "has no case 'huge'"),
     "views": (["explore", "matmul", "--what-if", "a=1", "--diff", "a=1", "b=2"], "are tables of their own"),

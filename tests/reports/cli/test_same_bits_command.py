@@ -52,6 +52,45 @@ def test_each_kernel_has_a_verdict_and_one_that_differs_makes_the_status(ascendt
     assert "sum True" in answer.out  # the script goes on as it would
 
 
+TIES = """
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def same_place(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + tl.program_id(0) * BLOCK + i))
+
+@triton.jit
+def last_of_blocks(x, out, n, BLOCK: tl.constexpr):
+    best, at = -1e38, 0
+    for k in range(0, n, BLOCK):
+        v = tl.load(x + k + tl.arange(0, BLOCK))
+        at = tl.where(tl.max(v) >= best, tl.argmax(v, 0) + k, at)
+        best = tl.maximum(tl.max(v), best)
+    tl.store(out, at)
+
+x = np.random.default_rng(0).standard_normal(32, np.float32)
+same_place[(2,)](x, np.zeros(16, np.float32), BLOCK=16)
+last_of_blocks[(1,)](x, np.zeros(1, np.int32), 32, BLOCK=32)
+"""
+
+
+def test_a_kernel_that_cannot_be_compared_leaves_the_verdicts_of_others(ascendtile, tmp_path):
+    path = tmp_path / "ties.py"
+    path.write_text(TIES)
+    answer = ascendtile("same-bits", path, "--vary", "tiling,order", "--tilings", "BLOCK=16")
+    assert answer.status == 1
+    assert "same_place is not compared: " in answer.err
+    assert "programs meet in memory without atomics" in answer.err.replace("\n", " ")
+    assert "last_of_blocks: out[0] differs between as launched and BLOCK=16" in answer.out
+    assert "for inputs that are all 0" in answer.out  # a tie is enough, and is shown with both values
+    assert "(0x00000010)" in answer.out
+    alone = ascendtile("same-bits", f"{path}:same_place", "--vary", "order")
+    assert alone.status == 2
+
+
 def test_one_kernel_is_chosen_by_name(ascendtile, script):
     answer = ascendtile("same-bits", f"{script}:row_sum", "--vary", "batch,order")
     assert (answer.status, answer.err) == (0, "")

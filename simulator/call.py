@@ -167,9 +167,10 @@ def _lacking_roundings(call: Call) -> Iterator[str]:
     for op in call.program.of_kind("cast"):
         mode, source, target = op.attrs.get("rounding"), op.operand(0).dtype, op.results[0].dtype
         if mode and _narrows(source, target) and mode not in cast_modes(product, source.name, target.name):
+            more = ", and of an addition of the random bits (assumed)" if len(op.args) > 1 else ""
             yield (
                 f"{product.name} does not cast {source} to {target} with {mode} (at {op.loc.file}:{op.loc.line}): values by "
-                "the rule, time as with the modes that it has"
+                f"the rule, time as with the modes that it has{more}"
             )
 
 

@@ -146,6 +146,15 @@ def decode(stored: Array, fmt: object = None) -> Float32:
             f"with other formats of at most 16 bits: {source.dtype}, or {code} with fmt"
         )
     codes = _contiguous(array, _native(array.dtype)).view(code)
+    if (
+        array.dtype.kind == "u"
+        and source.bits < 8 * code.itemsize
+        and int(codes.max(initial=0)) >> source.bits
+    ):
+        raise UsageError(
+            f"decode: a code is {codes.max()}; those of {source} have {source.bits} bits, one in each {code}: codes that "
+            "share bytes are taken apart by code_tables.unpack"
+        )
     if source not in (FP16, BF16):
         return np.asarray(value_table(source)[codes & ((1 << source.bits) - 1)])
     result = np.empty(array.shape, np.float32)

@@ -376,6 +376,12 @@ def test_casts_take_the_time_of_those_between_fp16_and_a_type_of_as_many_bytes()
     chosen = by_chance[(1,)](np.zeros(4096, t.storage), x, 1, 4096, B=4096, DT=t)
     assert chosen.pipes["AIV.V"].busy_cycles > run.pipes["AIV.V"].busy_cycles
     assert any("stochastic rounding costs an addition" in w for w in chosen.notes)
+    half = by_chance[(1,)](
+        np.zeros(4096, np.float16), np.zeros(4096, np.float32), 1, 4096, B=4096, DT=tl.float16
+    )
+    assert half.faults[0].endswith(
+        "with the modes that it has, and of an addition of the random bits (assumed)"
+    )
 
 
 def test_a_rounding_that_a_product_lacks_is_a_what_if_of_a_type_that_it_has() -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.precision.code_tables import pack
 from ascendtile.simulator.precision.rounding import decode, encode, round_to
 
 WORDS = np.arange(2**16, dtype=np.uint16)
@@ -86,6 +87,15 @@ def test_an_array_of_one_format_is_not_decoded_as_another(held: str) -> None:
         UsageError, match=f"the array holds {held}, fmt says e4m3: leave fmt out, or give codes of uint8"
     ):
         decode(encode([1.0], held), "e4m3")
+
+
+def test_bytes_of_more_than_one_code_are_not_decoded_as_one() -> None:
+    codes = encode([0.5, -6.0], "e2m1").view(np.uint8)
+    assert decode(codes, "e2m1").tolist() == [0.5, -6.0]
+    with pytest.raises(
+        UsageError, match="a code is 241; those of e2m1 have 4 bits, one in each uint8: codes that share"
+    ):
+        decode(pack(codes, 4), "e2m1")
 
 
 def test_float32_is_not_copied() -> None:

@@ -191,8 +191,9 @@ def _codes(fmt: Format) -> Table:
 
 def _short(x: float) -> str:
     """A value in 8 columns."""
-    text = f"{x:.4g}"
-    return text if len(text) <= 8 else f"{x:.2g}"
+    whole = [f"{x:.0f}"] if float(x).is_integer() else []
+    digits = [f"{x:.{n}g}" for n in (4, 3, 2)]
+    return next((text for text in whole + digits if len(text) <= 8), digits[-1])
 
 
 def _plain(x: float) -> float | str:

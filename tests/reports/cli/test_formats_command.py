@@ -47,6 +47,7 @@ def test_all_codes_of_8_bits_are_shown(ascendtile):
         page = ascendtile("formats", name).out
         shown = np.abs(fmt.values) if fmt.is_float else fmt.values  # the sign is told in words
         assert all(f"{v:.4g}" in page for v in shown if 1 <= abs(v) < 1e4)
+        assert all(f" {v:.0f}" in page for v in shown if float(v).is_integer())
 
 
 def test_a_value_is_shown_by_every_mode(ascendtile):

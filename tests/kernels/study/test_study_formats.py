@@ -83,9 +83,9 @@ def test_a_format_of_the_users_own_is_a_row(text):
 
 
 def test_a_format_from_a_file_is_a_row(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\nexponent = 3\nmantissa = 2\n')
-    assert row_of(str(path), time=False).compute_dtype == "mine"
+    path = tmp_path / "study_own.toml"
+    path.write_text('name = "study_own"\nexponent = 3\nmantissa = 2\n')
+    assert row_of(str(path), time=False).compute_dtype == "study_own"
 
 
 def test_descriptions_may_have_commas_between_names():

@@ -63,12 +63,14 @@ def test_a_value_is_shown_by_every_mode(ascendtile):
 
 def test_a_file_of_ones_own(ascendtile, refused, tmp_path):
     file = tmp_path / "mine.toml"
-    file.write_text('name = "mine"\nexponent = 3\nmantissa = 4\nbias = 5\ninfinities = false\nnan = "one"\n')
+    file.write_text(
+        'name = "command_own"\nexponent = 3\nmantissa = 4\nbias = 5\ninfinities = false\nnan = "one"\n'
+    )
     data = read(ascendtile("formats", file, "--json"))
-    assert (data["name"], data["max"], data["stored_as"]) == ("mine", 7.5, "[('mine', 'u1')]")
+    assert (data["name"], data["max"], data["stored_as"]) == ("command_own", 7.5, "[('command_own', 'u1')]")
     other = tmp_path / "other.toml"
-    other.write_text('name = "mine"\nexponent = 3\nmantissa = 4\n')
-    assert "the name 'mine' is that of another format" in refused("formats", other)
+    other.write_text('name = "command_own"\nexponent = 3\nmantissa = 4\n')
+    assert "the name 'command_own' is that of another format" in refused("formats", other)
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,7 @@ class Arithmetic:
         return self.of.number(ExpressionKind(name, (*r, *place)), terms, traits)
 
     def _largest(self, name: str, r: VectorRounding, terms: tuple[int, ...], finite: bool) -> int:
+        r = self._rounding_of_terms(name, r, terms)
         kept = {t for x in terms for t in self._terms_of(name, r, x)}
         fixed = [self.of.value(x) for x in kept if self.of.is_constant(x)]
         fixed = [x for x in fixed if not math.isnan(x)]
@@ -276,6 +277,19 @@ class Arithmetic:
         for trait in (NOT_NEGATIVE, NO_MINUS_ZERO):
             traits |= trait * all(t & trait for t in every)
         return traits
+
+    def _rounding_of_terms(self, name: str, r: VectorRounding, terms: tuple[int, ...]) -> VectorRounding:
+        """That of an extreme among the terms which leaves all of them as they are, and so the result: memory does not
+        flush what the Vector unit flushed.
+        """
+        for x in terms:
+            made = self.of.made[x]
+            if made.name == name and len(made.detail) == len(VectorRounding._fields):
+                other = VectorRounding(*made.detail)
+                alike = (other.dtype, other.signed) == (r.dtype, r.signed)
+                if alike and all(self.settled(t, other) for t in terms):
+                    return other
+        return r
 
     def _terms_of(self, name: str, r: VectorRounding, x: int) -> tuple[int, ...]:
         """What an operand is an extreme of, by the same rules."""

@@ -186,6 +186,11 @@ class _Varied:
         name, lengths = self.asked.batch_name, self._lengths()
         scalars = {n: x for n, x in self.call.arguments.items() if _is_whole(x)}
         if name == "grid" or (not name and self.call.grid[0] in lengths):
+            if self.call.grid[0] not in lengths:
+                raise UsageError(
+                    f"{self.call.kernel.name}: the grid has {self.call.grid[0]} programs, and no input and output are as long; "
+                    "name an integer argument that is the batch"
+                )
             return "batch", self.call.grid[0]
         if name and name not in scalars:
             raise UsageError(

@@ -69,6 +69,23 @@ def test_the_length_of_rows_is_not_taken_for_the_batch():
     assert named.kind == DIFFERS  # n really is the number of columns here, but that was said
 
 
+def test_a_grid_of_blocks_is_no_batch():
+    x = rows(1, 256)[0]
+    call = call_of(others.elementwise, (4,), x=x, out=np.zeros(256, np.float32), n=256, BLOCK=64)
+    with pytest.raises(UsageError, match="the grid has 4 programs, and no input and output are as long"):
+        compare_launch(call, Asked(["batch"], batch_name="grid"))
+
+
+def test_a_maximum_in_memory_has_no_order():
+    """The Vector unit flushes what it compares, memory does not: both are one maximum."""
+    call = call_of(
+        meeting.atomic_largest, (4,), x=rows(1, 256)[0], out=np.zeros(1, np.float32), n=256, BLOCK=64
+    )
+    verdict = compare_launch(call, Asked(["tiling", "order"], tilings={"BLOCK": [128]}, seeds=2))
+    assert verdict.configurations[1] == "BLOCK=128, grid 2"
+    assert verdict.same
+
+
 def test_a_size_of_zero_is_compared_where_another_is_asked_for():
     call = call_of(others.either, (1,), x=rows(1, 16)[0], out=np.zeros(16, np.float32), HOW=0)
     assert compare_launch(call, Asked(["tiling"], tilings={"HOW": [1]}), tries=4).kind == DIFFERS

@@ -188,8 +188,8 @@ class _Varied:
         if name == "grid" or (not name and self.call.grid[0] in lengths):
             if self.call.grid[0] not in lengths:
                 raise UsageError(
-                    f"{self.call.kernel.name}: the grid has {self.call.grid[0]} programs, and no input and output are as long; "
-                    "name an integer argument that is the batch"
+                    f"{self.call.kernel.name}: the grid has {self.call.grid[0]} programs, and no input and output are as "
+                    "long; name an integer argument that is the batch"
                 )
             return "batch", self.call.grid[0]
         if name and name not in scalars:

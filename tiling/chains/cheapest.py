@@ -73,8 +73,9 @@ class ChainSearch(PrintedRecord):
         bits = ", ".join(f"{n} {e.effective_bits:.3g} bits" for n, e in self.run.errors.items())
         told = f"{self.run.words}, {self.run.time_us:.4g} us ({bits})"
         if self.best is not None:
-            return f"cheapest that keeps {self.need.words}: {told}"
-        return f"no assignment keeps {self.need.words}; nearest is {told}"
+            return f"cheapest {'' if self.proved else 'found '}that keeps {self.need.words}: {told}"
+        which = "no assignment that was evaluated keeps" if self._unlooked else "no assignment keeps"
+        return f"{which} {self.need.words}; nearest is {told}"
 
     @property
     def proof(self) -> str:

@@ -115,6 +115,9 @@ def test_a_budget_ends_a_search_without_a_proof(ascendtile):
     assert data["met"]
     assert not data["proved"]
     assert data["proof"].startswith("not proved: the budget ended")
+    assert data["answer"].startswith("cheapest found that keeps 14 bits: ")
+    none = data_of(ascendtile(*TINY, "--need", "bits=40", "--search", "--budget", "1", "--json"), status=1)
+    assert none["answer"].startswith("no assignment that was evaluated keeps 40 bits; nearest is ")
 
 
 def test_a_chain_of_a_file_of_the_users(ascendtile, tmp_path):

@@ -51,7 +51,8 @@ class Evaluation:
     below a limit, which `refused` names. tiling: the knobs as
     really used. bound_us: the largest bound of the launches, `bound` its name; waits: what holds the pipe up that is busy
     most, as shares of the time (reasons of the engine's stalls), with its own "busy". errors: output ->
-    mean absolute error over mean absolute value; None where values were not asked for.
+    mean absolute error over mean absolute value; None where values were not asked for. what_if: whether the product lacks
+    something that ran, whose time is then by a stated rate.
     """
 
     time_us: float | None = None
@@ -67,6 +68,7 @@ class Evaluation:
     need_bytes: int | None = None
     have_bytes: int | None = None
     over: float | None = None
+    what_if: bool = False
 
     @property
     def error(self) -> float | None:
@@ -256,7 +258,8 @@ def evaluation(
     pipe, waits = _waits(launches)
     bound_us = None if name is None else bounds[name]
     time_us = sum(x.time_us for x in launches)
-    return Evaluation(time_us, bound_us, name, peak, errors, pipe, waits, dict(tiling))
+    what_if = any(m.is_what_if for x in launches for m in x.warnings)
+    return Evaluation(time_us, bound_us, name, peak, errors, pipe, waits, dict(tiling), what_if=what_if)
 
 
 def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:

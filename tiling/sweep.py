@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..simulator.messages import WHAT_IF
 from ..simulator.record.files import picked
 from .evaluate import Evaluation, TilingProblem, evaluation_of, sweep_name
 from .results.exploration import Exploration, axes_of
@@ -188,6 +189,7 @@ class Sweep:
             notes=(
                 *self.task.notes,
                 *self._notes_besides(),
+                *_about_what_ifs(found),
                 *filter(None, self._notes_of_helpers()),
                 *self.lost,
             ),
@@ -207,3 +209,11 @@ class Sweep:
             "the axes have"
             for p in points
         ]
+
+
+def _about_what_ifs(found: Outcome) -> list[str]:
+    """That times are of what the product lacks."""
+    count = sum(x.evaluation.what_if for x in found.found)
+    some = "all" if count == len(found.found) else f"{count} of {len(found.found)}"
+    lacks = f"{WHAT_IF}the product lacks what {some} of these tilings use"
+    return [f"{lacks}; `ascendtile run` says what, and by which rates it is timed"] if count else []

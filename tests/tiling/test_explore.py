@@ -47,6 +47,13 @@ def brute_force(space, sizes=SIZES):
     return out
 
 
+def test_times_of_a_what_if_are_noted_as_such():
+    space = {**FEW, "block_m": 16, "block_n": 32}
+    note = "what-if: the product lacks what all of these tilings use; `ascendtile run` says what"
+    assert any(n.startswith(note) for n in explore("matmul", case=SIZES, dtype="e4m3", space=space).notes)
+    assert not any("what-if" in n for n in explore("matmul", case=SIZES, dtype="float16", space=space).notes)
+
+
 def test_the_answer_is_that_of_brute_force():
     space = {**FEW, "block_k": 128, "buffers": (1, 2), "schedule": ("persistent", "per_tile")}
     found = explore("matmul", case=SIZES, dtype="float16", space=space)

@@ -48,7 +48,7 @@ from ..shared.sums import sum_partials_step
 from .bound import bound_us
 from .choice import choose
 from .operands import resolve
-from .scaled import check_scales, is_scaled, operands_in_blocks, scaled_product
+from .scaled import check_scales, element_name, is_scaled, operands_in_blocks, scaled_product
 from .sliced import cut_operands, one_slice, product_of
 from .space import explored, fits
 from .tiles import product_step
@@ -115,7 +115,8 @@ def _not_finite(tensors: Tensors, product: Product) -> tuple[str, ...]:
 
 
 def _refusal(tensors: Tensors, product: Product, found: Resolution) -> RefusedError:
-    types = " and ".join(f"{n} {dtype_name(tensors[n])}" for n in ("a", "b"))
+    name = element_name if is_scaled(tensors) else dtype_name
+    types = " and ".join(f"{n} {name(tensors[n])}" for n in ("a", "b"))
     legal, splits = (
         [m for m in every if resolve(tensors, product, m).ok] for every in (CUBE_MATH_TYPES, SPLITS)
     )

@@ -125,8 +125,10 @@ def scaled_product(
             )
     a, b = tensors["a"], tensors["b"]
     each, groups = _depth(tensors) // a.shape[1], tensors[scale_of("a")].shape[0]
-    tiling = {**choose(a, b, {**knobs, "keep": "none", "split_k": 1}, context, found)}
-    tiling["block_k"] = up(tiling["block_k"] * each, max(GROUPS.values()))
+    whole = max(GROUPS.values())
+    asked = up(knobs["block_k"] or 0, whole) // each  # of stored elements, which are what the choice counts
+    tiling = choose(a, b, {**knobs, "keep": "none", "split_k": 1, "block_k": asked}, context, found)
+    tiling["block_k"] = up(tiling["block_k"] * each, whole)
     c = context.tensor((a.shape[0], b.shape[1]), ty.float32)
     steps.append(_step(tensors, c, tiling, each, groups))
     return c, tiling

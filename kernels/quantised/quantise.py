@@ -24,7 +24,7 @@ def quantised(values: Array, bits: int, axis: int | None = None, group: int = 0)
 
     bits: 4 or 8. axis: along which values share a scale, None for all of them; the scales have the other axes. group: so
     many neighbours along the axis share one, and the scales keep the axis, so much shorter. Raises `UsageError` for
-    other bits, values that are not finite, and a group that does not divide the axis.
+    other bits, an axis that is not there, values that are not finite, and a group that does not divide the axis.
     """
     x = np.asarray(values, np.float32)
     if bits not in (4, 8):
@@ -33,6 +33,8 @@ def quantised(values: Array, bits: int, axis: int | None = None, group: int = 0)
         raise UsageError(
             "quantised: the values hold NaN or infinities, which have no code; they must be finite"
         )
+    if axis is not None and not -x.ndim <= axis < x.ndim:
+        raise UsageError(f"quantised: axis is {axis}; values of shape {x.shape} have axes 0 to {x.ndim - 1}")
     if group:
         return _by_group(x, bits, axis, group)
     largest = np.abs(x).max() if axis is None else np.abs(x).max(axis=axis, keepdims=True)

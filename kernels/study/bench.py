@@ -91,6 +91,7 @@ class Bench:
             *self._beside(),
             *self._cancels(data),
             *different_tilings(rows, shared),
+            *self.tilings.not_searched(rows),
             *data.remarks(),
         )
         exact = ({n: by[EXACT] for n, by in r.errors.items()} for r in rows)

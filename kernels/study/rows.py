@@ -92,12 +92,17 @@ def has_modes(op: Operator, tiling: Knobs) -> bool:
     return op.resolve is not None or op.used_cube(tiling) is not None
 
 
-def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Knobs) -> tuple[str, ...]:
-    """Words about modes that were asked for where they mean nothing."""
-    asked = [m for m in _modes(modes) if m != KEEP]
-    if has_modes(op, tiling) or modes == "all" or not asked:
+def idle_modes(
+    op: Operator, modes: str | Iterable[str], tiling: Knobs, plan: Iterable[tuple[str, str]]
+) -> tuple[str, ...]:
+    """Words about modes that were asked for where they mean nothing. plan: the rows, of which none has such a mode."""
+    used = {mode for mode, _ in plan}
+    idle = [m for m in _modes(modes) if m not in (KEEP, *used)]
+    if modes == "all" or not idle:
         return ()
-    return (without_cube(op, asked),)
+    if not has_modes(op, tiling):
+        return (without_cube(op, idle),)
+    return (f"no row has {listed(idle)}: operands in a number format are multiplied as they are ({KEEP})",)
 
 
 def read_need(given: Mapping[str, Any] | Need, plan: Iterable[tuple[str, str]]) -> Need:

@@ -259,7 +259,7 @@ def _bench(
     if need is not None and not time:
         raise UsageError(f"{op.name}: the cheapest mode that keeps a need is told by its time; leave it on")
     asked = None if need is None else read_need(need, plan)
-    mode, notes = None, idle_modes(op, modes, knobs)
+    mode, notes = None, idle_modes(op, modes, knobs, plan)
     if rounding is not None:
         mode = mode_name(rounding.upper())
         notes += (f"inputs are stored with the rounding {mode}",)

@@ -39,9 +39,10 @@ class Tilings:
     def of(self, data: Data, mode: str, dtype: str, grouped: bool) -> Knobs:
         """Every knob of a row. grouped: the mode adds parts of sums, and how many is its own matter.
 
-        Where the shared tiling is refused or does not fit, it is the one that the operator chooses for the row.
+        Where the shared tiling is refused or does not fit, and where the best is not searched, as operands are in blocks,
+        the operator chooses one for the row.
         """
-        if self.each is not None:
+        if self.each is not None and not self.op.blocks(dtype):
             best = self.each(data.whole(self.op, dtype), data.options, mode)
             return self._used(data, mode, dtype, best)
         own = self.op.order_knobs if grouped else ()
@@ -50,6 +51,15 @@ class Tilings:
             return self._used(data, mode, dtype, knobs, must_fit=True)
         except AscendtileError:
             return self._used(data, mode, dtype, self.asked)
+
+    def not_searched(self, rows: Iterable[ModeRow]) -> list[str]:
+        """A note about rows that have no best tiling of their own among rows that have."""
+        names = [r.name for r in rows if not r.status and self.op.blocks(r.dtype)] if self.each else []
+        return (
+            [f"not searched, as operands are in blocks; the operator chooses: {listed(names)}"]
+            if names
+            else []
+        )
 
     def _used(
         self, data: Data, mode: str, dtype: str, knobs: Knobs, must_fit: bool = False

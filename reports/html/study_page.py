@@ -37,6 +37,7 @@ from ..facts.study.words import (
     tiling_text,
 )
 from .study.bits_chart import bits_chart
+from .study.legend import with_legend
 from .study.lost import lost_table
 from .study.magnitude_chart import magnitude_charts
 from .svg import ChartFrame, line, mark
@@ -196,6 +197,6 @@ def _lines(
         for k, v in points:
             tip = f"{key}, {study.points[k].value}: {v:.4g}"
             parts.append(mark(j, x(k), y(v), 4, class_=f"f{j % 7}", data_tip=tip))
-    names = [(key, numbers[key] % 7) for key in sorted(series, reverse=True)]
+    names = [(key, numbers[key]) for key in sorted(series, reverse=True)]
     chart = frame.svg(f"{label} of {texts.clean(name, 40)}", *parts)
-    return render("legend.html", chart=chart, names=names, note=label)
+    return with_legend(chart, names, label)

@@ -34,6 +34,7 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
             at = [j + 0.2 * (2 * k - 1) for j in range(len(rows))]
             found = [_bits(r, name, golden) for r in rows]
             bits.barh(at, found, height=0.36, color=COLOURS[5 * k], label=label)
+            _tell_exact(bits, at, rows, name, golden)
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
         beneath(bits, 1)
@@ -61,6 +62,14 @@ def _times(axes: Any, rows: list[ModeRow]) -> None:
             axes.annotate(f" {texts.micros(us)}", (us, k), va="center", fontsize=8.5)
     axes.set_yticks(range(len(rows)), [])
     axes.set(xlabel="us", ylim=(len(rows) - 0.5, -0.5), xlim=(0, max(times, default=1.0) * 1.15 or 1.0))
+
+
+def _tell_exact(axes: Any, at: list[float], rows: list[ModeRow], name: str, golden: str) -> None:
+    """Words where there is no error: as many bits as one likes have no bar."""
+    for y, r in zip(at, rows, strict=True):
+        e = r.errors[name].get(golden)
+        if e is not None and e.effective_bits == math.inf:
+            axes.annotate(" no error", (0.0, y), va="center", fontsize=7.5)
 
 
 def _bits(r: ModeRow, name: str, golden: str) -> float:

@@ -30,7 +30,7 @@ def study_magnitude(given: Study | Mapping[str, Any], output: str | None = None)
         for which, (axes, what) in enumerate(zip(panels, ("mean", "largest"), strict=True)):
             for k, series in enumerate(found):
                 points = [(p[0], p[1 + which]) for p in series.points if p[1 + which] > 0]
-                look: Any = {"marker": MARKS[k % 8], "color": COLOURS[k % 8], "markersize": 3.5}
+                look: Any = {"marker": MARKS[k % 8], "color": COLOURS[k % 7], "markersize": 3.5}
                 axes.plot(*(zip(*points, strict=True) if points else ((), ())), label=series.label, **look)
             axes.set(
                 yscale="log", xlabel="magnitude of the float64 result", ylabel=f"{what} error / magnitude"

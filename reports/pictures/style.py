@@ -13,6 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from ...simulator.errors import UsageError
 from ...simulator.record.files import check_target, write_whole
@@ -92,8 +93,11 @@ def below(figure: Figure, axes: Axes, columns: int = 4) -> None:
 
 
 def beneath(axes: Axes, columns: int, **how: Any) -> None:
-    """The legend of axes that have one of their own, under them."""
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.14), ncols=columns, alignment="left", **how)
+    """The legend of axes that have one of their own, under them: so many inches, however high they are."""
+    figure: Any = axes.get_figure()
+    under = axes.transAxes + ScaledTranslation(0.0, -0.45, figure.dpi_scale_trans)
+    where: Any = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0), "bbox_transform": under}
+    axes.legend(**where, ncols=columns, alignment="left", **how)
 
 
 def plain_figures(axis: Any, unit: float = 1.0) -> None:

@@ -243,7 +243,8 @@ def resolve_format(dtypes: Sequence[str], mode: str | int) -> Resolution:
     if len(set(kinds)) > 1:
         return refused(f"operands are {' and '.join(kinds)}: those in a number format are all in that one")
     if mode not in ("KEEP_DTYPE", MODES["KEEP_DTYPE"]):
-        return refused(f"{mode} is for FP32, FP16 and BF16: {kinds[0]} operands are multiplied as they are")
+        types = "FP32" if mode in SPLITS else "FP32, FP16 and BF16"
+        return refused(f"{mode} is for {types}: {kinds[0]} operands are multiplied as they are")
     return Resolution(kinds[0], outputs=(("out", "fp32"),), reason=f"computes in {kinds[0]}", grade="A")
 
 

@@ -12,7 +12,7 @@ from ...facts.charts import Scale, spread
 from ...facts.study.labels import LabelBox, labels
 from ...facts.study.points import StudyPoint, families, front, study_points
 from ..svg import ChartFrame, el, line, spot
-from ..writing import render
+from .legend import with_legend
 
 LETTER, HEIGHT, REACH = (
     7.6,
@@ -35,7 +35,7 @@ def bits_chart(rows: Iterable[ModeRow], name: str) -> Markup:
     parts += [_label(p, box, x, y) for p, box in zip(points, _places(points, frame, x, y, best), strict=True)]
     parts += [spot(0, x(p.time_us), y(p.bits), REACH, p.tip, f"f{p.colour}") for p in points]
     chart = frame.svg(f"Effective bits of {texts.clean(name, 40)} against time", *parts)
-    return render("legend.html", chart=chart, names=list(families(points).items()), note=NOTE)
+    return with_legend(chart, list(families(points).items()), NOTE)
 
 
 def _ends(bits: Sequence[float]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from ...facts import texts
 from ...facts.charts import power, spread
 from ...facts.study.magnitudes import ErrorByMagnitude, magnitudes
 from ..svg import ChartFrame, line, mark
-from ..writing import render
+from .legend import with_legend
 
 SIZES = ("mean error", "largest error")
 
@@ -43,6 +43,4 @@ def _chart(found: list[ErrorByMagnitude], name: str, which: int, note: str) -> M
             tip = f"{label}, from {power(e)}: {SIZES[which]} {v:.3g} of that"
             parts.append(mark(k, x(e + 0.5), y(v), 3.2, class_=f"f{k % 7}", data_tip=tip))
     chart = frame.svg(f"{SIZES[which]} of {texts.clean(name, 40)} by magnitude".capitalize(), *parts)
-    return render(
-        "legend.html", chart=chart, names=[(n, k % 7) for k, (n, _) in enumerate(series)], note=note
-    )
+    return with_legend(chart, [(label, k) for k, (label, _) in enumerate(series)], note)

@@ -183,6 +183,7 @@ def test_scales_of_what_is_not_quantised_are_refused_and_those_of_experts_have_t
     [
         (lambda: quantised([1.0, np.nan], 8), "NaN or infinities"),
         (lambda: quantised([1.0], 5), "bits is 5; it must be 4 or 8"),
+        (lambda: quantised(np.ones((6, 2)), 8, 2), r"axis is 2; values of shape \(6, 2\) have axes 0 to 1"),
         (lambda: quantised(np.ones((6, 2)), 8, 0, 4), "groups of 4 do not divide the 6 values"),
         (lambda: pack_int4(np.ones((2, 3), np.int8)), "int4 is stored in pairs"),
         (lambda: pack_int4(np.full((2, 2), 8)), "an int4 holds -8 to 7"),

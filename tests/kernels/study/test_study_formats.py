@@ -155,6 +155,20 @@ def test_a_mode_is_refused_for_a_format():
         run_op("matmul", SIZES, "e4m3", cube_math_type="USE_HF32")
 
 
+def test_a_refusal_names_the_format_of_codes_two_a_byte_and_what_a_split_is_for():
+    with pytest.raises(
+        UsageError, match=r"FP16X3 with a e2m1 and b e2m1 is refused.*FP16X3 is for FP32: e2m1"
+    ):
+        run_op("matmul", SIZES, "mxfp4", cube_math_type="FP16X3")
+
+
+@pytest.mark.parametrize(("modes", "told"), [("USE_HF32", 1), ("KEEP_DTYPE", 0), ("all", 0)])
+def test_a_mode_that_no_row_has_is_told(modes, told):
+    notes = precision_study("matmul", sizes=SIZES, dtypes="e4m3", modes=modes, time=False).notes
+    words = "no row has USE_HF32: operands in a number format are multiplied as they are (KEEP_DTYPE)"
+    assert notes.count(words) == told
+
+
 def test_an_operator_without_formats_names_its_types():
     with pytest.raises(
         UsageError, match="bce_with_logits_backward has no data type 'hif8'; known are float16"
@@ -276,6 +290,29 @@ def test_block_formats_that_no_product_reads_are_refused(name, message):
 def test_knobs_that_a_product_in_blocks_lacks_are_refused(tiling):
     with pytest.raises(UsageError, match="operands in blocks are multiplied with"):
         run_op("matmul", SIZES, "mxfp8", tiling=tiling)
+
+
+@pytest.mark.parametrize(("asked", "used"), [(64, 64), (96, 96), (40, 64)])
+@pytest.mark.parametrize("name", ["mxfp4", "mxfp8", "nvfp4"])
+def test_a_depth_counts_elements_of_the_sum_however_many_a_byte_holds(name, asked, used):
+    """Of a tile whole groups of 32 lie along the sum: other depths are rounded up."""
+    sizes = {"m": 16, "n": 16, "k": 128}
+    found = run_op("matmul", sizes, name, tiling={"block_k": asked}, values=False).run
+    assert found.tiling["block_k"] == used
+
+
+def test_rows_in_blocks_have_the_tiling_of_the_others():
+    types = "float16,mxfp8,mxfp4,nvfp4"
+    study = precision_study("matmul", sizes={**SIZES, "k": 128}, dtypes=types, modes="KEEP_DTYPE")
+    assert not [n for n in study.notes if "another tiling" in n]
+    assert {r.tiling["block_k"] for r in study.rows} == {128}
+
+
+def test_best_tilings_leave_those_of_blocks_to_the_operator():
+    best = {"modes": "KEEP_DTYPE", "tiling": lambda *_: {"block_m": 16, "block_k": 32}}
+    study = precision_study("matmul", sizes={**SIZES, "k": 128}, dtypes="float16,mxfp4", **best)
+    assert [r.tiling["block_k"] for r in study.rows] == [32, 128]
+    assert "not searched, as operands are in blocks; the operator chooses: mxfp4 (what-if)" in study.notes
 
 
 def test_tilings_of_blocks_are_not_searched():

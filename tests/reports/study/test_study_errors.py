@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.terminal.console import as_text
 from ascendtile.reports.terminal.precision_view import study_page
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.precision.places import Octave
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,22 @@ def test_charts_by_magnitude_have_the_octaves_of_every_row(study: Study) -> None
     assert drawn == [[mean for _, mean, _ in x.points if mean > 0] for x in found]
     html = str(magnitude_charts(study.rows, "out"))
     assert html.count("data-tip") == 2 * sum(len(d) for d in drawn)
+
+
+def test_ten_lines_differ_in_colour_or_mark_and_their_names_with_them(plain: Study) -> None:
+    octaves = {"out": [Octave(0, 1, 1.0, 1.0, 1e-7)]}
+    rows = [replace(plain.rows[0], dtype=f"e4m3:bias={k}", octaves=octaves) for k in range(10)]
+    axes, _ = pictures.study_magnitude(replace(plain, rows=tuple(rows))).axes
+    assert len({(x.get_color(), x.get_marker()) for x in axes.lines}) == len(axes.lines) == 10
+    legend = str(magnitude_charts(rows, "out")).split('<ul class="legend">')[1].split("</ul>")[0]
+    assert len(set(re.findall(r"<li>(<svg.*?</svg>)", legend))) == 10
+
+
+def test_bars_say_where_there_is_no_error(plain: Study) -> None:
+    bits, _ = pictures.precision_bars(plain).axes
+    without = [e for r in plain.rows for e in r.errors["out"].values() if e.effective_bits == math.inf]
+    assert [t.get_text() for t in bits.texts] == [" no error"] * len(without)
+    assert without
 
 
 def test_a_study_without_errors_has_no_magnitudes(plain: Study) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import NoReturn
 
 from ...simulator.errors import RefusedError
@@ -16,7 +17,6 @@ from ...simulator.precision.cube_math import (
     CubeInputs,
     Resolution,
     cube_inputs_of,
-    refused,
     resolve_convolution,
     resolve_split,
 )
@@ -29,7 +29,6 @@ NULLPTR, INVALID, INNER = 161001, 161002, 561103
 MEANING = {NULLPTR: "null pointer", INVALID: "parameter invalid", INNER: "an inner step fails"}
 FORMATS = {3: ("NCL", "ND"), 4: ("NCHW",), 5: ("NCDHW",)}
 NAMES = {3: "3 (N, C, L)", 4: "4 (N, C, H, W)", 5: "5 (N, C, D, H, W)"}
-CONVOLUTION_SPLITS = tuple(n for n, split in SPLITS.items() if not split.step)
 MAX_DIM = 2**31 - 2
 SPATIAL = {1: "L", 2: "HW", 3: "DHW"}
 # Result -> the inputs whose higher type it has.
@@ -167,26 +166,35 @@ def _at_least(name: str, given: Ints, low: int) -> None:
         refuse(INVALID, f"{name} is {given}, every value of it must be at least {low}, {bad[0]} is not")
 
 
-def resolve_mode(product: CubeInputs, kinds: Sequence[str], mode: str | int, rank: int = 2) -> Resolution:
-    """What a cubeMathType means for operands of these types, or a split of them."""
+def resolve_mode(
+    product: CubeInputs, kinds: Sequence[str], mode: str | int, rank: int = 2, terms: int = 0
+) -> Resolution:
+    """What a cubeMathType means for operands of these types, or a split of them. terms: of the longest sum, if known."""
     split = SPLITS.get(str(mode))
+    if set(kinds) == {"int8"}:  # slices, whose launches add in INT32
+        return Resolution("int8", outputs=tuple((n, "int32") for n in RESULTS[:2]), grade="A")
     if split is None:
         return resolve_convolution(product, kinds, mode, rank)
-    if split.step:
-        return refused(
-            f"convolutions have no INT32 sums: of splits they take {listed(CONVOLUTION_SPLITS, 'or')}"
-        )
-    found = resolve_split(product, kinds, split.name)
+    found = resolve_split(product, kinds, split.name, terms)
     return replace(found, outputs=tuple((n, "fp32") for n in RESULTS[:2])) if found.ok else found
+
+
+def longest_sum(call: ConvolutionCall) -> int:
+    """Products of one element of grad_input, or of grad_weight, whichever has more."""
+    w, narrow = call.weight.shape, call.input if call.transposed else call.grad_output
+    channels = w[1] if call.transposed else w[0] // call.groups
+    lengths = channels * prod(w[2:]), narrow.shape[0] * prod(narrow.shape[2:])
+    return max((n for n, wanted in zip(lengths, call.wants, strict=False) if wanted), default=0)
 
 
 def _mode(call: ConvolutionCall, product: Product, mode: str | int) -> Resolution:
     kinds = [getattr(call, n).dtype for n in INPUTS]
-    found = resolve_mode(product, kinds, mode)
+    terms = longest_sum(call)
+    found = resolve_mode(product, kinds, mode, terms=terms)
     if not found.ok:
         types = ", ".join(f"{n} {k}" for n, k in zip(INPUTS, kinds, strict=True))
         known = (*range(4), *(SPLITS if isinstance(mode, str) else ()))  # the C face knows numbers only
-        legal = [m for m in known if resolve_mode(product, kinds, m).ok]
+        legal = [m for m in known if resolve_mode(product, kinds, m, terms=terms).ok]
         way = f"take cubeMathType {listed(legal, 'or')}" if legal else "take inputs of float16"
         refuse(INVALID, f"cubeMathType {mode} with {types} on {product.name}: {found.reason}; {way}")
     return found

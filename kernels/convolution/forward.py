@@ -30,7 +30,7 @@ from ..operator.tensors import Arrays, Columns, Knobs, Options, Sizes, Tensor, T
 from ..running.face import python_face
 from .bound import Subject, bounds_of
 from .call import ConvolutionCall, Ints, forward_arguments, forward_options
-from .checks import forward_sizes
+from .checks import forward_sizes, longest_sum
 from .forward_launches import (
     NAME,
     PARAMETERS,
@@ -134,16 +134,16 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
         raise refuse(
             f"{NAME}: the output would have spatial sizes {sizes}; the padded input must hold the kernel"
         )
-    _check_mode(tensors, product)
+    _check_mode(tensors, product, longest_sum(as_gradient(call, "float32")))
     return ()
 
 
-def _check_mode(tensors: Tensors, product: Product) -> None:
+def _check_mode(tensors: Tensors, product: Product, terms: int) -> None:
     mode = current_device().cube_math_type
-    found = resolution(tensors, product, mode)
+    found = resolution(tensors, product, mode, terms)
     if not found.ok:
         kind = dtype_name(tensors["input"])
-        legal = [m for m in MATH_MODES if resolution(tensors, product, m).ok]
+        legal = [m for m in (*MATH_MODES, *SPLITS) if resolution(tensors, product, m, terms).ok]
         way = f"take cubeMathType {listed(legal, 'or')}" if legal else "take inputs of float16"
         raise refuse(f"{NAME}: cubeMathType {mode} with {kind} on {product.name}: {found.reason}; {way}")
 

@@ -157,7 +157,7 @@ def bias_step(y: Tensor, bias: Tensor, out: Tensor, product: Product) -> Step:
     return Step(add_bias, min(product.vector_cores, items), arguments)
 
 
-def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
+def resolution(tensors: Tensors, product: Product, mode: str, terms: int = 0) -> Resolution:
     """As for the gradients of a convolution of these types."""
     x, w = tensors["input"], tensors["weight"]
-    return gradient_resolution({"grad_output": x, "input": x, "weight": w}, product, mode)
+    return gradient_resolution({"grad_output": x, "input": x, "weight": w}, product, mode, terms)

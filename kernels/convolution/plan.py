@@ -32,11 +32,16 @@ from .tiling import choose
 from .vendor import base_weight, is_stuffed, stuffed, vendor_knobs
 
 
-def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
-    """What a mode means for these inputs."""
+def resolution(tensors: Tensors, product: Product, mode: str, terms: int = 0) -> Resolution:
+    """What a mode means for these inputs. terms: of the longest sum, if known."""
     kinds = [dtype_of(tensors[n]).name for n in INPUTS]
     rank = min(3, max(1, len(tensors["input"].shape) - 2))
-    return resolve_mode(product, kinds, mode, rank)
+    return resolve_mode(product, kinds, mode, rank, terms)
+
+
+def adds_int32(product: Product) -> bool:
+    """Whether memory adds up parts of INT32 sums."""
+    return not product.has("dtypes.atomic_add") or "int32" in product.texts("dtypes.atomic_add")
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
@@ -103,6 +108,8 @@ class Maker:
             self.g, self.merging, knobs, self.product, operand, size, self.seen, bias is not None
         )
         self.tiling = self.chosen.knobs
+        if self.compute == ty.int8 and not adds_int32(self.product):
+            self.tiling["combine"] = "two_phase"
         if self.patches:
             self.tiling["taps"] = "patch"
         rows = self.patches or (knobs["image_layout"] == "NHWC" and not self.vendor)
@@ -311,13 +318,13 @@ class Maker:
         parts, through = t["weight_parts"], self.through_fp16()
         # Sums that are whole leave L0C in the type of the result, where they do not come by UB.
         direct = parts == 1 and not through and self.product.core_model == "split"
-        summed = element_type(view.dtype) if direct else ty.float32
+        summed = element_type(view.dtype) if direct else self.written or ty.float32
         blocks = self.context.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
             self.first.zero("zero", blocks)
         target = blocks
         if parts > 1 and t["combine"] == "two_phase":
-            target = self.context.tensor((parts, *blocks.shape), ty.float32)
+            target = self.context.tensor((parts, *blocks.shape), summed)
         self.products.append(self._weight_step(narrow, wide, target, parts, blocks.size))
         if target is not blocks:
             self.after.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))

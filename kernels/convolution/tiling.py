@@ -141,14 +141,17 @@ def _depths(image: Image, out: Mapping[str, Any], rates: Rates) -> list[int]:
     """Channels of a step: what is given, or those tried."""
     whole = up(image.depth, rates.c0)
     if out["block_k"]:
-        return [min(up(out["block_k"], FRACTAL), whole)]
-    return sorted({min(d, whole) for d in DEPTHS})
+        return [min(up(out["block_k"], max(FRACTAL, rates.c0)), whole)]
+    return sorted({min(max(d, rates.c0), whole) for d in DEPTHS})
 
 
 def choose_weight(g: Geometry, m: Merging, out: dict[str, Any], rates: Rates) -> Tile:
     """The least cycles for each position; puts weight_m, weight_n, weight_p and weight_taps into `out`."""
-    rows = [min(out["weight_m"], up(m.narrow, FRACTAL))] if out["weight_m"] else _edges(m.narrow)
-    cols = [min(out["weight_n"], up(m.wide, FRACTAL))] if out["weight_n"] else _edges(m.wide)
+    least, whole = (rates.c0, rates.c0) if rates.c0 > FRACTAL else (FRACTAL, 1)  # blocks are loaded whole
+    rows, cols = (
+        [min(up(given, whole), up(channels, FRACTAL))] if given else _edges(channels, least)
+        for given, channels in ((out["weight_m"], m.narrow), (out["weight_n"], m.wide))
+    )
     lengths = [out["weight_p"]] if out["weight_p"] else [n for n in LENGTHS if n <= MOST_POSITIONS]
     tiles = list(position_tiles(g.batch, g.narrow_sizes[1], g.narrow_sizes[2], lengths))
     room = (rates.product.l1_bytes - L1_KEPT) // rates.itemsize
@@ -227,5 +230,5 @@ def best_parts(
     return np.asarray(best)
 
 
-def _edges(channels: int) -> list[int]:
-    return sorted({min(n, up(channels, FRACTAL)) for n in range(32, 257, 32)} | {min(FRACTAL, channels)})
+def _edges(channels: int, least: int = FRACTAL) -> list[int]:
+    return sorted({min(n, up(channels, FRACTAL)) for n in range(32, 257, 32)} | {min(least, channels)})

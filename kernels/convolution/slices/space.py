@@ -1,4 +1,4 @@
-"""What to try for convolutions in slices, and how fast it can be at best: as of the 16-bit convolutions that they are.
+"""What to try for convolutions in slices, and how fast it can be at best: as of the narrower ones that they are.
 
 The launches that cut and that put together are timed, once: no tiling changes them.
 """
@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....simulator.device import device
-from ....simulator.interpreter.tensors import Shape
 from ....simulator.l2.state import WARM
-from ....simulator.precision import dtypes as ty
 from ....simulator.precision.splits import SPLITS, Split
 from ....simulator.products import Product
 from ...operator.plan import PlanContext, Step
-from ...operator.tensors import Columns, Options, Tensors
+from ...operator.tensors import Columns, Options, Tensors, part_of
 from ...running.launching import timed_once
 from ..bound import Subject, bounds_of
-from ..call import RESULTS, call_of
+from ..call import RESULTS, ConvolutionCall, call_of
 from ..forward_launches import as_gradient
 from ..forward_launches import call_of as forward_call_of
 from ..plan import Maker
@@ -42,14 +40,16 @@ Subjects = Callable[[Tensors, Options, PlanContext, Split], Iterator[SlicedSubje
 def gradient_subjects(
     tensors: Tensors, options: Options, context: PlanContext, split: Split
 ) -> Iterator[SlicedSubject]:
-    """Of each gradient that the Cube makes; what grad_bias takes, which has no tiles, is left out."""
+    """Of each sum of each gradient that the Cube makes; what grad_bias takes, which has no tiles, is left out."""
     call, cutter = call_of(tensors, options), Cutter(split, context)
     for result in (r for r, wanted in zip(RESULTS[:2], call.wants, strict=False) if wanted):
-        before, view = len(cutter.steps), getattr(call, result)
-        cut = gradients.operands(result, tensors, call, cutter)
-        kind = gradients.of_sums(result, call, split)
-        gradients.unscaled(result, call, cutter, Shape(view.shape, ty.float32))
-        yield SlicedSubject(_one(result, cut, options, context, kind), cutter.steps[before:])
+        kind, shape = gradients.of_sums(result, call, cutter), getattr(call, result).shape
+        for products in split.groups:
+            before = len(cutter.steps)
+            cut = gradients.operands(result, tensors, call, cutter, products)
+            if products == split.groups[-1]:
+                gradients.unscaled(result, call, cutter, cutter.sums(shape))
+            yield SlicedSubject(_one(result, cut, options, context, kind), cutter.steps[before:])
 
 
 def _one(result: str, cut: Tensors, options: Options, context: PlanContext, kind: str) -> Subject:
@@ -67,12 +67,19 @@ def _one(result: str, cut: Tensors, options: Options, context: PlanContext, kind
 def forward_subjects(
     tensors: Tensors, options: Options, context: PlanContext, split: Split
 ) -> Iterator[SlicedSubject]:
-    """Of y."""
-    cutter = Cutter(split, context)
-    cut = forward.operands(tensors, forward_call_of(tensors, options), cutter)
-    call = as_gradient(forward_call_of(cut, options), "float32")
-    forward.finished(Shape(call.input.shape, ty.float32), tensors.get("bias"), cutter)
+    """Of each sum of y."""
+    cutter, given = Cutter(split, context), forward_call_of(tensors, options)
+    for products in split.groups:
+        before = len(cutter.steps)
+        cut = forward.operands(tensors, given, cutter, products)
+        call = as_gradient(forward_call_of(cut, options), cutter.kind.name)
+        if products == split.groups[-1]:
+            y = cutter.sums(call.input.shape)
+            forward.finished(part_of(y, 0) if split.top is None else y, tensors.get("bias"), cutter)
+        yield SlicedSubject(_image(call, cut, options, context), cutter.steps[before:])
 
+
+def _image(call: ConvolutionCall, cut: Tensors, options: Options, context: PlanContext) -> Subject:
     def begun(knobs: Mapping[str, Any]) -> Maker:
         return forward.image(cut, options, knobs, context)
 
@@ -81,7 +88,7 @@ def forward_subjects(
         maker.grad_input()
         return maker, maker.steps
 
-    yield SlicedSubject(Subject(call, begun, made), cutter.steps)
+    return Subject(call, begun, made)
 
 
 def explored(
@@ -90,7 +97,8 @@ def explored(
     """Axes of the tiles of every result; each has launches of its own."""
     axes: dict[str, tuple[Any, ...]] = {}
     for x in of(tensors, options, PlanContext(product, False), SPLITS[mode]):
-        axes |= axes_of(x.of_slices)
+        for name, values in axes_of(x.of_slices).items():
+            axes[name] = tuple(dict.fromkeys((*axes.get(name, ()), *values)))
     return axes
 
 
@@ -100,7 +108,8 @@ def fits(
     """The rules of every result."""
     rules: dict[str, np.ndarray] = {}
     for x in of(tensors, options, PlanContext(product, False), SPLITS[mode]):
-        rules |= rules_of(lambda x=x: x.of_slices, product, PLAIN, points)  # type: ignore[misc]
+        for rule, kept in rules_of(lambda x=x: x.of_slices, product, PLAIN, points).items():  # type: ignore[misc]
+            rules[rule] = kept & rules.get(rule, kept)
     return rules
 
 

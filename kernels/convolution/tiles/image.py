@@ -60,7 +60,7 @@ def image_tiles(src_ptr, w_ptr, out_ptr, bias_ptr, items, N, S: tl.constexpr):
             jw, tw, ow = 0, AXES[2][0], -AXES[2][3]
             sd, sh, sw = d * AXES[0][1], h * AXES[1][1], w * AXES[2][1]
         c = group * S.m + m + tl.arange(0, S.bm)
-        acc = sums_start(bias_ptr, c, S)
+        acc = sums_start(src_ptr, bias_ptr, c, S)
         for k in range(td * th * tw * k_blocks):
             step = (k + tl.program_id(0)) % (td * th * tw * k_blocks)
             tap = step // k_blocks

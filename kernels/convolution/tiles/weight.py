@@ -28,6 +28,7 @@ def weight_tiles(narrow_ptr, wide_ptr, out_ptr, done, items, N, chunks, part, pa
     AXES: tl.constexpr = S.axes
     KH: tl.constexpr = AXES[1][0]
     KW: tl.constexpr = AXES[2][0]
+    KIND: tl.constexpr = tl.int32 if narrow_ptr.dtype.element_ty == tl.int8 else tl.float32
     SPAN: tl.constexpr = (S.bw - 1) * AXES[2][1] + (S.across - 1) * AXES[2][2] + 1
     SPAN_H: tl.constexpr = (S.bh - 1) * AXES[1][1] + (S.down - 1) * AXES[1][2] + 1
     POSITIONS: tl.constexpr = S.bn * S.bh * S.bw
@@ -46,7 +47,7 @@ def weight_tiles(narrow_ptr, wide_ptr, out_ptr, done, items, N, chunks, part, pa
         shift_w = tap_w * AXES[2][2] - AXES[2][3]
         shift_d = tap_d * AXES[0][2] - AXES[0][3]
         shift_h = tap_h * AXES[1][2] - AXES[1][3]
-        sums = tl.zeros((S.ba, S.taps * S.bb), tl.float32)
+        sums = tl.zeros((S.ba, S.taps * S.bb), KIND)
         first, length = split * part, tl.minimum(part, chunks - split * part)
         around = tl.maximum(length, 1)  # the last parts may be empty
         start = item % of_split * tl.maximum(1, around // tl.minimum(of_split, tl.num_programs(0))) % around

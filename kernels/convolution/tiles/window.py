@@ -16,15 +16,16 @@ from .fractal import load_image, load_weight, load_weights_of_taps
 
 
 @sim.jit
-def sums_start(bias_ptr, c, S: tl.constexpr):
-    """What sums of channels c start from: zeros, or for each position (the rows) the bias, by the bias table."""
+def sums_start(src_ptr, bias_ptr, c, S: tl.constexpr):
+    """What sums of channels c start from: zeros (INT32 for INT8), or for each position (a row) the bias, by the table."""
+    KIND: tl.constexpr = tl.int32 if src_ptr.dtype.element_ty == tl.int8 else tl.float32
     if S.bias:
         row = tl.load(bias_ptr + c, mask=c < S.out_channels, other=0.0).to(tl.float32)
         start = tl.broadcast_to(row[None, :], (S.positions, S.bm))
     elif S.channels_last:
-        start = tl.zeros((S.positions, S.bm), tl.float32)
+        start = tl.zeros((S.positions, S.bm), KIND)
     else:
-        start = tl.zeros((S.bm, S.positions), tl.float32)
+        start = tl.zeros((S.bm, S.positions), KIND)
     return start
 
 
@@ -138,7 +139,7 @@ def image_windows(src_ptr, w_ptr, out_ptr, bias_ptr, items, N, S: tl.constexpr):
         alive = (cm < S.m) if S.channels_last else (c < S.out_channels) & (cm < S.m)
         for phase in tl.static_range(len(S.phases)):
             PHASE: tl.constexpr = S.phases[phase]
-            start = sums_start(bias_ptr, c, S)
+            start = sums_start(src_ptr, bias_ptr, c, S)
             acc = phase_sum(start, src_ptr, w_ptr, kept, N, n, d, h, w, group, cm, tl.program_id(0), PHASE, S)
             out_h = (h + tl.arange(0, S.bh)) * S.each[1] + PHASE[1][0]
             out_w = (w + tl.arange(0, S.bw)) * S.each[2] + PHASE[2][0]

@@ -25,7 +25,7 @@ from types import MappingProxyType
 DIGIT_BITS = 7  # of an INT8 slice, beside its sign
 SLICE_BITS = MappingProxyType({"fp16": 11, "bf16": 8, "int8": DIGIT_BITS})  # significant ones
 # Products of two slices, each up to 2^6, that INT32 surely holds.
-MOST_INT8_TERMS = 1 << 31 - 2 * (DIGIT_BITS - 1)
+MOST_INT8_TERMS = (1 << 31 - 2 * (DIGIT_BITS - 1)) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator, run_op
+from ascendtile.kernels.convolution.checks import resolve_mode
 from ascendtile.kernels.study.results import ROUNDED
 from ascendtile.kernels.study.study import precision_study
-from ascendtile.simulator.errors import RefusedError, UsageError
+from ascendtile.simulator.device import device as on_device
+from ascendtile.simulator.errors import RefusedError
+from ascendtile.simulator.precision.splits import SPLITS
+from ascendtile.simulator.precision.splits.slices import scales, slices_of
+from ascendtile.simulator.products import load_product
 
 A2, TRAINING = "ascend910b3", "ascend910a"
 BACKWARD, FORWARD = get_operator("convolution_backward"), get_operator("convolution")
@@ -41,7 +47,7 @@ def bits(y, golden):
     return -np.log2(np.abs(np.float64(y) - golden).mean() / np.abs(golden).mean())
 
 
-LEAST = {"FP16X2": 11.5, "FP16X3": 22, "BF16X3": 17, "BF16X6": 22.5}
+LEAST = {"FP16X2": 11.5, "FP16X3": 22, "BF16X3": 17, "BF16X6": 22.5, "INT8X3": 17}
 
 
 @pytest.mark.drawn(3)
@@ -148,8 +154,114 @@ def test_studies_have_both_references():
         assert rows["FP16X3"].bits(name) > 22
 
 
-def test_int8_slices_are_for_matrix_products():
-    with pytest.raises(RefusedError, match=r"no INT32 sums: of splits they take FP16X2"):
-        run(BACKWARD, tensors(), "INT8X3", time=False)
-    with pytest.raises((RefusedError, UsageError), match=r"no INT32 sums"):
-        run(FORWARD, {n: x for n, x in tensors().items() if n != "grad_output"}, "INT8X3", time=False)
+# -- INT8: sums of digits in INT32 --------------------------------------------------------------------------------------
+
+
+def exact(op, inputs, split, given, names):
+    """Results by name: exact sums of digits, one for each power of two, put together in FP32 as `combine` does."""
+    digits = {
+        n: slices_of(inputs[n], split, split.counts[k], None) for k, pair in enumerate(names) for n in pair
+    }
+    found = {}
+    for result, (first, second) in OPERANDS[op.name].items():
+        power = scales(inputs[first], split, None), scales(inputs[second], split, None)
+        low, high = sorted(np.float32(1) / p.item() for p in power)
+        total = None
+        for products in split.groups:
+            pairs = [{**inputs, first: digits[first][i], second: digits[second][j]} for i, j in products]
+            sums = np.float32(sum(op.reference(x, **given)[result] for x in pairs))
+            total = sums if total is None else total * np.float32(2.0**-7) + sums
+        found[result] = total * low * high
+    return found
+
+
+OPERANDS = {
+    "convolution": {"y": ("input", "weight")},
+    "convolution_backward": {
+        "grad_input": ("grad_output", "weight"),
+        "grad_weight": ("grad_output", "input"),
+    },
+}
+PLACES = {
+    "convolution": (("input",), ("weight",)),
+    "convolution_backward": (("grad_output",), ("weight", "input")),
+}
+TILINGS = (
+    {},
+    {"taps": "reload"},
+    {"strategy": "vendor"},
+    {"image_layout": "NHWC", "filter_layout": "ND"},
+    {"launches": "apart", "weight_parts": 2},
+    {"combine": "two_phase", "weight_parts": 2, "block_k": 16, "weight_m": 16, "weight_n": 16},
+    {"accumulate": "blas"},
+)
+
+
+def equals_the_exact_sums(op, mode, device, groups=1, transposed=False, tiling=None, **more):
+    inputs = {n: x for n, x in tensors(groups, transposed, scale=3e4).items() if n in op.required}
+    given = options(groups, transposed, **more)
+    found = run(op, inputs, mode, device, given, time=False, tiling=tiling).outputs
+    for name, wanted in exact(op, inputs, SPLITS[mode], given, PLACES[op.name]).items():
+        assert (found[name] == wanted).all(), (name, tiling)
+
+
+@pytest.mark.parametrize(("groups", "transposed", "device"), [(1, False, A2), (2, True, TRAINING)])
+def test_int8_results_are_those_of_exact_sums_of_digits(groups, transposed, device):
+    for op in (BACKWARD, FORWARD):
+        equals_the_exact_sums(op, "INT8X2", device, groups, transposed)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("device", [A2, TRAINING])
+@pytest.mark.parametrize("mode", ["INT8X2", "INT8X3", "INT8X4"])
+@pytest.mark.parametrize("tiling", TILINGS, ids=str)
+def test_they_are_so_with_every_strategy(tiling, mode, device):
+    for groups, transposed in ((1, False), (2, True)):
+        equals_the_exact_sums(BACKWARD, mode, device, groups, transposed, tiling)
+    image = {n: x for n, x in tiling.items() if not n.startswith(("weight", "combine"))}
+    equals_the_exact_sums(FORWARD, mode, device, 2, False, image)
+
+
+def test_int8_sums_that_int32_may_not_hold_are_refused():
+    """A gradient of the weight sums over all samples and positions; without it the same call is taken."""
+    shapes = {"grad_output": (16, 1, 128, 128), "input": (16, 1, 128, 128), "weight": (1, 1, 3, 3)}
+    inputs = {n: sim.shape(s, "float32") for n, s in shapes.items()}
+    told = r"sums of 786432 products of INT8 slices, and INT32 holds 524287.*FP16X3"
+    with pytest.raises(RefusedError, match=told):
+        run(BACKWARD, inputs, "INT8X3", values=False)
+    run(BACKWARD, inputs, "INT8X3", given=options(output_mask=(1, 0, 1)), values=False)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("device", [A2, TRAINING])
+@pytest.mark.parametrize("op", [FORWARD, BACKWARD], ids=lambda op: op.name)
+def test_the_space_of_int8_slices_has_bounds_below_the_time_and_rules_for_every_sum(op, device):
+    inputs = {n: sim.shape(x.shape, "float32") for n, x in tensors().items() if n in op.required}
+    product, mode = load_product(device), "INT8X3"
+    given = {p.name: p.default for p in op.options} | options()
+    with on_device(device, values=False, cube_math_type=mode):
+        axes = op.explored(inputs, product, given)
+        points = {n: np.array([x[0], x[-1]]) for n, x in axes.items()}
+        rules = op.fits(inputs, product, mode, points, given)
+        bounds = op.bound_us(inputs, product, mode, points, given)
+    assert all(kept.all() for kept in rules.values())
+    for k, bound in enumerate(bounds):
+        tiling = {n: x[k].item() for n, x in points.items()}
+        found = run(op, inputs, mode, device, tiling=tiling, values=False)
+        assert 0.5 * found.time_us < bound <= found.time_us
+
+
+def test_parts_of_int32_sums_are_added_by_a_launch_where_memory_cannot():
+    """The 910A adds FP32 atomically and no INT32; a knob that asks for it is told."""
+    asked = {"combine": "atomic", "weight_parts": 2}
+    for device, combine in ((A2, "atomic"), (TRAINING, "two_phase")):
+        found = run(BACKWARD, tensors(), "INT8X2", device, tiling=asked, values=False)
+        assert found.tiling["combine"] == combine
+        told = any("combine=atomic was asked for" in str(w) for w in found.warnings)
+        assert told == (combine != "atomic")
+
+
+def test_products_without_int8_refuse_int8_slices():
+    found = resolve_mode(("fp16", "fp32"), ["fp32"] * 3, "INT8X3")
+    assert not found.ok
+    assert "slices are int8" in found.reason

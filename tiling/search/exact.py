@@ -192,7 +192,10 @@ def _conclude(
     rest, shown = count - out.looked, best_words(out.found, objective) if out.found else ""
     if stopped or out.interrupted:
         why = "interrupted" if out.interrupted else "the budget ended"
-        left = f"{rest + unbounded:,} of {legal + unbounded:,} legal points not looked at"
+        whole = (
+            legal + sum(x[0] for x in out.above.values()) + unbounded
+        )  # those above a limit were legal, and looked at
+        left = f"{rest + unbounded:,} of {whole:,} legal points not looked at"
         if unbounded:
             left += f", {unbounded:,} of them without a bound, for which there was no time"
         if ordered is not None and rest:

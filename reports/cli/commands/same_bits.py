@@ -137,7 +137,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
               ascendtile same-bits softmax.py:kernel --vary tiling --tilings BLOCK=128,256
     """
-    asked = SimpleNamespace(**options, failed=False)
+    asked = SimpleNamespace(**options, failed=False, not_compared={})
     name, _, kernel = asked.target.rpartition(":")
     script = asked.target if is_script(asked.target) else name if is_script(name) else ""
     at_most_one({"--case": asked.case, "--size": asked.size}, "each say what to compare", ctx)
@@ -147,8 +147,12 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from ...terminal.console import present
     from ...terminal.orders.page import same_bits_json, same_bits_page
 
-    present(asked.as_json, same_bits_json, same_bits_page, verdicts)
-    sys.exit(0 if all(v.same for v in verdicts) and not asked.failed else DIFFERENT)
+    def as_json(found: list[SameBits]) -> dict[str, Any]:
+        return same_bits_json(found, asked.not_compared, not asked.failed)
+
+    present(asked.as_json, as_json, same_bits_page, verdicts)
+    whole = not asked.failed and not asked.not_compared
+    sys.exit(0 if whole and all(v.same for v in verdicts) else DIFFERENT)
 
 
 def _refuse(ctx: click.Context, asked: SimpleNamespace, names: tuple[str, ...], of: str) -> None:
@@ -219,9 +223,9 @@ def _of_script(ctx: click.Context, asked: SimpleNamespace, script: str, kernel: 
         status = _run(asked, script, kernel, what, found, refused)
     if refused and not found:
         raise next(iter(refused.values()))
-    for name, why in refused.items():
-        note(f"{name} is not compared: {why}")
-        asked.failed = True
+    asked.not_compared = {name: str(why) for name, why in refused.items()}
+    for name, reason in asked.not_compared.items():
+        note(f"{name} is not compared: {reason}")
     if not found:
         which = f"no kernel {kernel!r}" if kernel else "no kernel"
         raise UsageError(f"{script} launched {which} until it ended with status {status}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,9 +18,16 @@ MOST_PAIRS = 4
 STYLES = {SAME: "bold green", DIFFERS: "bold red"}
 
 
-def same_bits_json(verdicts: Sequence[SameBits]) -> dict[str, Any]:
-    """All verdicts as one object; same: whether all are proven."""
-    return {"same": all(v.same for v in verdicts), "verdicts": [_json(v) for v in verdicts]}
+def same_bits_json(
+    verdicts: Sequence[SameBits], not_compared: Mapping[str, str] | None = None, whole: bool = True
+) -> dict[str, Any]:
+    """All verdicts as one object; same: whether all are proven, and nothing is left out.
+
+    not_compared: kernels without a verdict, with why. whole: whether the script launched all that it would.
+    """
+    left_out = dict(not_compared or {})
+    same = whole and not left_out and all(v.same for v in verdicts)
+    return {"same": same, "verdicts": [_json(v) for v in verdicts], "not_compared": left_out}
 
 
 def _json(verdict: SameBits) -> dict[str, Any]:

@@ -89,6 +89,10 @@ def test_a_kernel_that_cannot_be_compared_leaves_the_verdicts_of_others(ascendti
     assert "(0x00000010)" in answer.out
     alone = ascendtile("same-bits", f"{path}:same_place", "--vary", "order")
     assert alone.status == 2
+    asked = ("--vary", "tiling", "--tilings", "BLOCK=16", "--json")
+    data = json.loads(ascendtile("same-bits", path, *asked).out)
+    assert [v["subject"] for v in data["verdicts"]] == ["last_of_blocks"]
+    assert list(data["not_compared"]) == ["same_place"]
 
 
 def test_one_kernel_is_chosen_by_name(ascendtile, script):

@@ -270,15 +270,16 @@ def _about_cube(op: Operator, problem: OpInputs, plan: Plan, machine: Device) ->
         found = op.on_cube.resolve(problem.tensors, machine.product, mode)
         how = f"{op.on_cube.text}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
         return [how, *([found.warning] if found.warning else [])]
-    idle = not (op.uses_cube or plan.uses_cube) and mode != CUBE_MATH_TYPES[0]
+    idle = op.resolve is None and mode != CUBE_MATH_TYPES[0]
     return [without_cube(op, (mode,))] if idle else [*idle_mode(op, problem.tensors, machine.product, mode)]
 
 
 def without_cube(op: Operator, modes: Sequence[str]) -> str:
-    """That modes have no effect, and which tiling they are for."""
+    """That modes have no effect, why, and which tiling they are for."""
     way = f" with this tiling ({op.on_cube.text} does)" if op.on_cube else ""
+    why = "multiplies its inputs in their own types" if op.uses_cube else f"does not use the Cube{way}"
     verb = "has" if len(modes) == 1 else "have"
-    return f"cube_math_type {listed(modes)} {verb} no effect: {op.name} does not use the Cube{way}"
+    return f"cube_math_type {listed(modes)} {verb} no effect: {op.name} {why}"
 
 
 def _contiguous(

@@ -24,7 +24,7 @@ from ...simulator.units.cube_rules import CubeRules
 from ..operator.formats import is_other
 from ..operator.messages import listed
 from ..operator.operator import Operator
-from ..operator.tensors import Arrays, Knobs
+from ..operator.tensors import Arrays, Knobs, dtype_of
 from ..running.run_op import run_op
 from .caveats import on_study
 from .data import Data, cube_rounding, decoded, seen_by_cube
@@ -135,13 +135,19 @@ class Bench:
         if key not in known:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
-        compute = resolved.operand if resolved else self.op.computes
+        compute = resolved.operand if resolved else self._without_modes(data, dtype)
         compute = dtype if self.op.blocks(dtype) else compute
         reason = (resolved.warning or self._what_if(resolved)) if resolved else ""
         return ModeRow(
             mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason,
             found.tiling, found.kept, operands=found.operands, octaves=found.octaves,
         )  # fmt: skip
+
+    def _without_modes(self, data: Data, dtype: str) -> str:
+        """What an operator computes in that no mode asks: on the Cube in the type of its main input."""
+        if not self.op.uses_cube:
+            return self.op.computes
+        return dtype_of(data.whole(self.op, dtype)[self.op.main]).format.name
 
     def _what_if(self, resolved: Resolution) -> str:
         """What is assumed where the Cube of the product lacks the format; "" where it has it."""

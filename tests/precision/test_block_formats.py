@@ -81,8 +81,8 @@ def test_errors_are_at_most_half_a_unit_of_the_largest(seed: int, n: int, name: 
     scales = (
         np.repeat(decode(blocks.scales).astype(np.float64), blocks.block, -1)[:, :n] * blocks.tensor_scale
     )
-    most = float(fmt.element.max)
-    held = np.clip(x, -most * scales, most * scales)
+    most, least = float(fmt.element.max), float(fmt.element.min)
+    held = np.clip(x, least * scales, most * scales)
     unit = np.where(scales == 0, 1, scales) * np.nan_to_num(fmt.element.ulp(most))
     assert (np.abs(blocks.values() - held) <= unit * (1 if fmt.element.taper else 0.5) * (1 + 1e-12)).all()
 

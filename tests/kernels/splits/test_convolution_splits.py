@@ -47,7 +47,7 @@ def bits(y, golden):
     return -np.log2(np.abs(np.float64(y) - golden).mean() / np.abs(golden).mean())
 
 
-LEAST = {"FP16X2": 11.5, "FP16X3": 22, "BF16X3": 17, "BF16X6": 22.5, "INT8X3": 17}
+LEAST = {"FP16X2": 11.5, "FP16X3": 22, "BF16X3": 17, "BF16X6": 23, "INT8X3": 17}
 
 
 @pytest.mark.drawn(3)
@@ -58,7 +58,7 @@ LEAST = {"FP16X2": 11.5, "FP16X3": 22, "BF16X3": 17, "BF16X6": 22.5, "INT8X3": 1
 def test_gradients_have_the_bits_of_the_slices(device, groups, transposed, mode):
     inputs, given = tensors(groups, transposed), options(groups, transposed)
     if mode.startswith("BF16") and device == TRAINING:
-        with pytest.raises(RefusedError, match=r"slices are bf16.*FP16X2 or FP16X3"):
+        with pytest.raises(RefusedError, match=r"slices are bf16.*FP16X2, FP16X3, INT8X2"):
             run(BACKWARD, inputs, mode, device, given, time=False)
         return
     found = run(BACKWARD, inputs, mode, device, given, time=False).outputs

@@ -232,7 +232,7 @@ def test_int8_sums_that_int32_may_not_hold_are_refused():
     run(BACKWARD, inputs, "INT8X3", given=options(output_mask=(1, 0, 1)), values=False)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("device", [A2, TRAINING])
 @pytest.mark.parametrize("op", [FORWARD, BACKWARD], ids=lambda op: op.name)
 def test_the_space_of_int8_slices_has_bounds_below_the_time_and_rules_for_every_sum(op, device):

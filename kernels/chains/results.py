@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.messages import WHAT_IF
 from ...simulator.precision.metrics import ErrorReport, json_value
 from ...simulator.precision.need import Kept, Need
 from ...simulator.record.files import picked
@@ -178,7 +179,7 @@ def what_if_notes(
         if t.what_if:
             odd.setdefault(t.format, []).append(t.name)
     told = [
-        f"what-if: {product} does not store {name} ({listed(names)}): each step that makes or reads it has a cast of its own"
+        f"{WHAT_IF}{product} does not store {name} ({listed(names)}): each step that makes or reads it has a cast of its own"
         for name, names in odd.items()
     ]
     said = {text.partition(PLACE)[0]: text for s in steps for text in s.what_ifs}  # of several places one

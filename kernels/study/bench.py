@@ -10,6 +10,7 @@ import numpy as np
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
 from ...simulator.errors import UsageError
+from ...simulator.messages import WHAT_IF
 from ...simulator.numerics import numerics, stated, switch_name
 from ...simulator.precision.acceptance import Verdict, verdicts
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
@@ -156,7 +157,7 @@ class Bench:
             return ""
         depth, rate = costs.k_block(resolved.operand)[1], self.product.integer(WHAT_IF_RATE)
         return (
-            f"what-if: {self.product.name} does not multiply it: exact products by the rules of the format, {depth} of k a "
+            f"{WHAT_IF}{self.product.name} does not multiply it: exact products by the rules of the format, {depth} of k a "
             f"cycle, as many bytes as of what it has ({WHAT_IF_RATE} = {rate}, assumed)"
         )
 

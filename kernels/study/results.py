@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...simulator.errors import UsageError
+from ...simulator.messages import WHAT_IF
 from ...simulator.precision.acceptance import Verdict
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.need import Kept, Need
@@ -70,7 +71,7 @@ class ModeRow:
     @property
     def what_if(self) -> bool:
         """Whether the product lacks the format that is multiplied; `reason` says what is assumed."""
-        return self.reason.startswith("what-if:")
+        return self.reason.startswith(WHAT_IF)
 
     @property
     def passed(self) -> bool:

@@ -12,9 +12,9 @@ import numpy as np
 from ...simulator.device import Device, device
 from ...simulator.errors import AscendtileError, UsageError
 from ...simulator.orders.comparing import SECONDS, TRIES, compare
-from ...simulator.orders.launches import LaunchSequence, programs_meet
+from ...simulator.orders.launches import LaunchSequence
 from ...simulator.orders.variations import Configuration, Variations
-from ...simulator.orders.varying import ANY_CORES, ANY_ORDER, RACES, USUAL_AXES, Asked
+from ...simulator.orders.varying import ANY_CORES, USUAL_AXES, Asked
 from ...simulator.orders.verdict import SameBits
 from ...simulator.products import Product, product_names
 from ..operator.messages import near
@@ -243,13 +243,7 @@ class _Varied:
 
     def _order(self) -> Iterator[Configuration]:
         found = self._launches(self.base)(self.inputs)
-        if not programs_meet(found):
-            self.laws.append(ANY_ORDER)
-            return
-        if not found.has_atomics:
-            self.notes.append(RACES)
-            return
-        for seed in range(self.asked.seeds):
+        for seed in self.asked.drawn_orders(found, self.laws, self.notes):
             yield Configuration(f"order of seed {seed}", self._launches(replace(self.base, seed=seed)))
 
     def _product(self) -> Iterator[Configuration]:

@@ -70,6 +70,16 @@ class Asked:
                 f"same bits: seeds is {self.seeds}; at least one order of programs has to be drawn"
             )
 
+    def drawn_orders(self, found: LaunchSequence, laws: list[str], notes: list[str]) -> range:
+        """Seeds of the orders to try; none where a law holds for all of them or atomics give no order, which is told."""
+        if not programs_meet(found):
+            laws.append(ANY_ORDER)
+        elif not found.has_atomics:
+            notes.append(RACES)
+        else:
+            return range(self.seeds)
+        return range(0)
+
 
 def compare_launch(
     call: Call,
@@ -281,13 +291,7 @@ class _Varied:
     def _order(self) -> Iterator[Configuration]:
         call = self.call
         found = self._launches(call)({n: x for n, x in self.before.items() if self._is_input(n)})
-        if not programs_meet(found):
-            self.laws.append(ANY_ORDER)
-            return
-        if not found.has_atomics:
-            self.notes.append(RACES)
-            return
-        for seed in range(self.asked.seeds):
+        for seed in self.asked.drawn_orders(found, self.laws, self.notes):
             changed = replace(call, device=replace(call.device, atomic_seed=seed))
             yield Configuration(f"order of seed {seed}", self._launches(changed))
 

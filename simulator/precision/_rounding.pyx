@@ -309,17 +309,20 @@ def round_values(
     """
     cdef const GridRules* rules = &rounding.rules
     cdef uint32_t[BLOCK] words
-    cdef const uint32_t* given = NULL if random is None or random.shape[0] == 0 else &random[0]
-    cdef const uint32_t* drawn
+    cdef const uint32_t* given = NULL
+    cdef const uint32_t* drawn = NULL
     cdef bint draws = seed is not None
     cdef uint64_t key = seed if draws else 0
     cdef Py_ssize_t n = src.shape[0]
     cdef Py_ssize_t start = 0
     cdef Py_ssize_t size
+    if random is not None and random.shape[0] > 0:
+        given = &random[0]
     with nogil:
         while start < n:
             size = min(<Py_ssize_t>BLOCK, n - start)
-            drawn = given + start if given != NULL else NULL
+            if given != NULL:
+                drawn = given + start
             if draws:
                 loops.random(words, size, key, <uint64_t>start)
                 drawn = words

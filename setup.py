@@ -142,7 +142,18 @@ if __name__ == "__main__":  # Cython starts processes, which import this file wh
         package_dir={PACKAGE: TOP, **{f"{PACKAGE}.{folder}": folder for folder in FOLDERS}},
         # The sources of native modules are data, too: `engine_version` of the tilings' store is made from them.
         package_data={
-            "": ["*.pxd", "*.pyx", "*.toml", "*.csv", "*.html", "*.css", "*.js", "*.ipynb", "py.typed"]
+            "": [
+                "*.pxd",
+                "*.pyx",
+                "*.toml",
+                "*.csv",
+                "*.html",
+                "*.css",
+                "*.js",
+                "*.ipynb",
+                "*.json",
+                "py.typed",
+            ]
         },
         options={"build_ext": {"parallel": os.cpu_count()}},
         cmdclass={"build_ext": BuildExtensions},

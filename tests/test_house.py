@@ -44,9 +44,11 @@ ORDERS = {
     ),
     "reports": (
         ("web", "facts"),
+        ("judging",),
         ("vendor", "traces", "terminal", "pictures"),
         ("html",),
         ("comparing",),
+        ("testing", "serving"),
         ("cli", "gallery", "notebooks"),
     ),
 }

@@ -12,7 +12,7 @@ from ...simulator.device import CUBE_MATH_TYPES, current_device, device
 from ...simulator.errors import UsageError
 from ...simulator.messages import WHAT_IF
 from ...simulator.numerics import numerics, stated, switch_name
-from ...simulator.precision.acceptance import Verdict, verdicts
+from ...simulator.precision.acceptance import RuleVerdict, verdicts
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport, compare
@@ -42,7 +42,7 @@ class _Found:
 
     time_us: float | None
     errors: dict[str, dict[str, ErrorReport]]
-    verdicts: dict[str, dict[str, tuple[Verdict, ...]]]
+    verdicts: dict[str, dict[str, tuple[RuleVerdict, ...]]]
     kept: dict[str, Kept]
     output_dtypes: dict[str, str]
     tiling: Knobs

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...simulator.errors import UsageError
 from ...simulator.messages import WHAT_IF
-from ...simulator.precision.acceptance import Verdict
+from ...simulator.precision.acceptance import RuleVerdict
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.need import Kept, Need
 from ...simulator.precision.places import Octave
@@ -46,7 +46,7 @@ class ModeRow:
     time_us: float | None = None
     speedup: float | None = None
     errors: Mapping[str, Mapping[str, ErrorReport]] = field(default_factory=dict)
-    verdicts: Mapping[str, Mapping[str, tuple[Verdict, ...]]] = field(default_factory=dict)
+    verdicts: Mapping[str, Mapping[str, tuple[RuleVerdict, ...]]] = field(default_factory=dict)
     reason: str = ""
     tiling: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, Kept] = field(default_factory=dict)

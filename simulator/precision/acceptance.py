@@ -56,7 +56,7 @@ _Figures = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """What one rule says of one output."""
 
     rule: str
@@ -79,7 +79,7 @@ def verdicts(
     *,
     compute: str | Format | None = None,
     infinities: bool = True,
-) -> tuple[Verdict, ...]:
+) -> tuple[RuleVerdict, ...]:
     """Every rule that has thresholds for this output; the dual-benchmark rule needs `reference`.
 
     `fmt` is the format of the output, `compute` that of the calculation if it sets the thresholds (hf32).
@@ -128,7 +128,7 @@ class _Case:
         limits: _Figures,
         below: bool = False,
         **constants: float,
-    ) -> Verdict:
+    ) -> RuleVerdict:
         """Passed if NaN and infinities agree and every figure keeps its limit; nothing to judge is no pass."""
         signs = ("<", ">=") if below else ("<=", ">")
         broken = {k: value >= limits[k] if below else value > limits[k] for k, value in measured.items()}
@@ -139,7 +139,7 @@ class _Case:
             passed = None
         outcome = {True: "passed", False: "failed", None: "judged nothing"}[passed]
         words = f"{rule} ({fmt}) {outcome}: {'; '.join(facts)}"
-        return Verdict(rule, fmt, passed, measured, {**limits, **constants}, words)
+        return RuleVerdict(rule, fmt, passed, measured, {**limits, **constants}, words)
 
     def _special_facts(self) -> list[str]:
         facts = []
@@ -151,7 +151,7 @@ class _Case:
         return facts
 
 
-def _single(case: _Case) -> Verdict | None:
+def _single(case: _Case) -> RuleVerdict | None:
     fmt = case.report.compute
     if fmt not in SINGLE:
         return None
@@ -160,7 +160,7 @@ def _single(case: _Case) -> Verdict | None:
     return case.verdict("single-benchmark", fmt, measured, limits, below=True)
 
 
-def _mixed(case: _Case) -> Verdict | None:
+def _mixed(case: _Case) -> RuleVerdict | None:
     fmt = case.report.compute
     if fmt not in MIXED:
         return None
@@ -173,14 +173,14 @@ def _mixed(case: _Case) -> Verdict | None:
     return case.verdict("mixed-tolerance", fmt, measured, limits, rtol=rtol, atol=atol)
 
 
-def _torch(case: _Case, fmt: Format) -> Verdict:
+def _torch(case: _Case, fmt: Format) -> RuleVerdict:
     stored = get_format(fmt.dtype).name  # torch knows no HF32 or TF32 tensors
     rtol, atol = TORCH[stored]
     measured = {"failing_share": case.failing_share(rtol, atol)}
     return case.verdict("torch", stored, measured, {"failing_share": 0.0}, rtol=rtol, atol=atol)
 
 
-def _dual(case: _Case, other: ErrorReport, level: str) -> Verdict:
+def _dual(case: _Case, other: ErrorReport, level: str) -> RuleVerdict:
     mine = case.report
     mare, mere, rmse, cases = DUAL[level]
     floor = SMALL_VALUES[mine.compute][1]
@@ -197,3 +197,6 @@ def _dual(case: _Case, other: ErrorReport, level: str) -> Verdict:
 def _ratio(mine: float, other: float, floor: float) -> float:
     """Metric over metric; the small-value error threshold is the least denominator."""
     return mine / (floor if math.isnan(other) else max(other, floor))
+
+
+Verdict = RuleVerdict  # its first name, for those who import it; the judge's `Verdict` is of a whole answer

@@ -42,11 +42,15 @@ class Cheat:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """When an output passes: |got - want| <= atol + rtol |want| in all elements but a share of `outside`."""
+    """When an output passes: |got - want| <= atol + rtol |want| in all elements but a share of `outside`.
+
+    absolute_below: where |want| is at most that, |got - want| <= rtol is enough, too.
+    """
 
     rtol: float
     atol: float
     outside: float  # 0 to 1; 0: every element must pass
+    absolute_below: float = 0.0
     source: str  # whose rule it is
 
 

@@ -2,17 +2,17 @@
 
 from .arrays import packed, unpacked
 from .limits import Limits, Reply
-from .pool import CancelledError, Pool, QueueFullError, Job
+from .pool import CancelledError, Job, Pool, QueueFullError
 from .zygote import Cancellation, Zygote, ZygoteDiedError
 
 __all__ = [
     "Cancellation",
     "CancelledError",
+    "Job",
     "Limits",
     "Pool",
     "QueueFullError",
     "Reply",
-    "Job",
     "Zygote",
     "ZygoteDiedError",
     "packed",

@@ -23,9 +23,11 @@ from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
+from .interpreter.lanes import chunk_size
+from .interpreter.program_order.loop_lanes import ChosenLanes
 from .interpreter.program_order.order import reaches_anything
 from .interpreter.tensors import memory_kept, tensor_argument
-from .interpreter.two_cores.flags import scheduling
+from .interpreter.two_cores.flags import Scheduling, scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.building.promotion import float_constant
 from .ir.building.registry import Kernel, unwrap_all
@@ -257,9 +259,16 @@ def compute(
     progress: Callable[[int, int], None] | None = None,
     exact: WithoutRounding | None = None,
     quiet: bool = False,
+    only: ChosenLanes | None = None,
 ) -> tuple[Message, ...]:
-    """Values only; gives warnings. exact: is told of every operation, too. quiet: nothing is printed."""
-    how = scheduling(call.program, call.grid, call.arguments, call.device.step_limit)
+    """Values only; gives warnings. exact: is told of every operation, too. quiet: nothing is printed.
+
+    only: programs of a launch that has parts (see `execution/chosen`), and nothing else is computed.
+    """
+    if only is not None and only.independent:
+        how = Scheduling(False, max(1, chunk_size(call.program) * len(only.programs) // only.most))
+    else:
+        how = scheduling(call.program, call.grid, call.arguments, call.device.step_limit)
     return run_values(
         call.program,
         call.grid,
@@ -275,6 +284,7 @@ def compute(
         cores=lambda: programs_at_once(call),
         quiet=quiet,
         exact=exact,
+        only=only,
     )
 
 

@@ -13,6 +13,7 @@ from ..checks.watching import watchers_of
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, program_order
+from ..interpreter.program_order.loop_lanes import ChosenLanes, LoopLanes
 from ..interpreter.two_cores.coscheduling import Interpreters, ProgramRuns
 from ..interpreter.two_cores.turns import Turns
 from ..ir.program import Program
@@ -40,6 +41,7 @@ def run_values(
     cores: Callable[[], int] = lambda: MOST_AT_ONCE,
     quiet: bool = False,
     exact: WithoutRounding | None = None,
+    only: ChosenLanes | None = None,
 ) -> tuple[Message, ...]:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings as messages.
 
@@ -47,7 +49,7 @@ def run_values(
     the Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`: see
     `NumpyBackend`. `checks`: those that are asked for. `cores`: how many programs the product
     runs at once. quiet: nothing is printed. exact: evaluates the program
-    in another way, too.
+    in another way, too. only: the programs, and iterations of independent loops, that are executed; None for all.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
@@ -60,7 +62,10 @@ def run_values(
             part, grid, numerics, frozenset() if apart else waiting, checks, watchers, quiet, exact
         )
         part = instrument(part, watchers)
-        return Interpreter(part if exact is None else exact.written(part), grid, backend, step_limit)
+        part = part if exact is None else exact.written(part)
+        if only is None:
+            return Interpreter(part, grid, backend, step_limit)
+        return LoopLanes(part, grid, backend, step_limit, independent=only.independent, chosen=only)
 
     def run(one: Interpreters[Interpreter], numbers: np.ndarray, turns: Turns) -> None:
         one.run(numbers, values, turns)
@@ -68,6 +73,9 @@ def run_values(
             progress(total - turns.left(), total)
 
     order = program_order(program, total, seed)
+    if only is not None:
+        order = order[np.isin(order, only.programs)]
+    total = len(order)
     chunks = (order[first : first + size] for first in range(0, total, size))
     programs = ProgramRuns(chunks, cores, lambda: Interpreters(program, apart, interpreter), run)
     programs.run()

@@ -115,7 +115,7 @@ def _lacking_types(call: Call) -> Iterator[str]:
 
 def _lacking_products(call: Call) -> Iterator[str]:
     product, inputs = call.device.product, call.device.product.texts("dtypes.cube_inputs")
-    for op in call.program.of_kind("dot"):
+    for op in call.program.once(_unusual_products):
         a, b, acc = op.operand(0).number, op.operand(1).number, op.attrs.get("acc_format")
         place = f"(at {op.loc.file}:{op.loc.line})"
         if a is not b or any(t.is_foreign and t.name not in inputs for t in (a, b)):
@@ -130,6 +130,17 @@ def _lacking_products(call: Call) -> Iterator[str]:
                 f"the Cube of {product.name} does not accumulate in {_both_names(acc)} {place}: the accumulator is rounded "
                 "to it after each step, and takes the time and the place of fp32"
             )
+
+
+def _unusual_products(program: Program) -> list[Op]:
+    """Those that some product may lack: of unlike operands, of formats, or with an accumulator in one."""
+    return [
+        op
+        for op in program.of_kind("dot")
+        if op.operand(0).number is not op.operand(1).number
+        or op.operand(0).number.is_foreign
+        or op.attrs.get("acc_format") is not None
+    ]
 
 
 def _product_rules(call: Call, op: Op) -> str:
@@ -164,14 +175,23 @@ def _both_names(t: DType) -> str:
 
 def _lacking_roundings(call: Call) -> Iterator[str]:
     product = call.device.product
-    for op in call.program.of_kind("cast"):
-        mode, source, target = op.attrs.get("rounding"), op.operand(0).dtype, op.results[0].dtype
-        if mode and _narrows(source, target) and mode not in cast_modes(product, source.name, target.name):
+    for op in call.program.once(_rounding_casts):
+        mode, source, target = op.attrs["rounding"], op.operand(0).dtype, op.results[0].dtype
+        if mode not in cast_modes(product, source.name, target.name):
             more = ", and of an addition of the random bits (assumed)" if len(op.args) > 1 else ""
             yield (
                 f"{product.name} does not cast {source} to {target} with {mode} (at {op.loc.file}:{op.loc.line}): values by "
                 f"the rule, time as with the modes that it has{more}"
             )
+
+
+def _rounding_casts(program: Program) -> list[Op]:
+    """Those that name their mode and narrow."""
+    return [
+        op
+        for op in program.of_kind("cast")
+        if op.attrs.get("rounding") and _narrows(op.operand(0).dtype, op.results[0].dtype)
+    ]
 
 
 def _narrows(source: AnyType, target: AnyType) -> bool:

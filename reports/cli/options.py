@@ -142,7 +142,7 @@ check_option = click.option(
 strict_option = click.option(
     "--strict",
     is_flag=True,
-    help="Exit status 1 where a fault is found: what is wrong or undefined on the device.",
+    help="Exit status 1 where a fault (what is wrong or undefined on the device) or a what-if is found.",
 )
 masked_option = click.option(
     "--masked",

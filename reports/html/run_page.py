@@ -16,7 +16,7 @@ from ..facts import facts, texts
 from ..facts.advice.slowing import LEAD, TITLE, other_messages, slow_lines
 from ..facts.charts import named, populated, power, spread
 from ..facts.timelines import NOTHING, slowest_core, told_part, told_text
-from ..facts.warned import TITLES, by_kind
+from ..facts.warned import headed
 from . import run_summary
 from .error_blame import blame_tables
 from .launch_charts import buffers, rooflines
@@ -180,14 +180,13 @@ def _finite(x: float) -> float:
 
 
 def warnings(run: Run) -> Markup:
-    """What to look at: a list for each kind, faults first."""
-    return Markup("").join(_listed(kind, found) for kind, found in by_kind(other_messages(run)).items())
+    """What to look at: a list under each heading, faults first."""
+    return Markup("").join(_listed(*head) for head in headed(other_messages(run)))
 
 
-def _listed(kind: str, found: list[Message]) -> Markup:
+def _listed(kind: str, title: str, found: list[Message]) -> Markup:
     items = Markup("").join(Markup("<li>{}</li>").format(texts.clean(w, 1200)) for w in found[:MOST_LISTED])
     more = len(found) - MOST_LISTED
     tail = Markup("<li>and {} more</li>").format(more) if more > 0 else Markup("")
-    title = f"{TITLES[kind][:1].upper()}{TITLES[kind][1:]}"
     text = '<div class="kind-{}"><h3>{}</h3><ul class="plain">{}{}</ul></div>'
-    return Markup(text).format(kind, title, items, tail)
+    return Markup(text).format(kind, f"{title[:1].upper()}{title[1:]}", items, tail)

@@ -14,7 +14,7 @@ from ..facts.authors import code_text
 from ..facts.intervals import interval_text
 from ..facts.l2_text import l2_text
 from ..facts.repeat_command import options_text, repeat_command
-from ..facts.warned import faults_text
+from ..facts.warned import faults_text, what_ifs_text
 from .writing import render
 
 MENTIONED = 0.01
@@ -74,8 +74,7 @@ def sentences(run: Run) -> list[str]:
 
 
 def _faults(run: Run) -> list[str]:
-    text = faults_text(run)
-    return [f"The run has {text}."] if text else []
+    return [f"The run has {text}." for text in (faults_text(run), what_ifs_text(run)) if text]
 
 
 def _time(run: Run) -> list[str]:

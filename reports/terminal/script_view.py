@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...simulator.messages import FAULT
+from ...simulator.messages import Message
 from ...simulator.record.files import picked
 from ...simulator.record.run import Run
 from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
@@ -18,7 +18,7 @@ from ..facts import facts, json_view, texts
 from ..facts.advice.slowing import slowing_json
 from ..facts.authors import compiler, script_text
 from ..facts.texts import clean
-from ..facts.warned import message_json
+from ..facts.warned import headed, how_many, message_json
 from . import advice_view, sections, tables
 
 if TYPE_CHECKING:
@@ -84,21 +84,27 @@ def check_page(script: str, found: Collector) -> RenderableType:
 def _verdict(found: Collector) -> str:
     if not found.count:
         return NOTHING
-    n = sum(len(g.faults) for g in found.faulty)
-    many = "no faults" if not n else "1 fault" if n == 1 else f"{n} faults"
-    return f"{many} in {_many(found)}"
+    told = [m for g in found.faulty for m in g.faults]
+    lacking = sum(m.is_what_if for m in told)
+    also = f" and {how_many(lacking, 'what-if')}" if lacking else ""
+    return f"{how_many(len(told) - lacking, 'fault')}{also} in {_many(found)}"
 
 
 def _faults(group: LaunchGroup) -> sections.Block:
     """Those of one row: which launches they are of, then place and text of each."""
     grid = f" grid {grid_text(group.grid)}" if group.grid else ""
     launches = f"{texts.count(group.count)} launch{'es' * (group.count > 1)}"
-    every = [
-        m if n == group.count else f"{m} (in {texts.count(n)} of the launches)"
-        for m, n in group.faults.items()
-    ]
-    title = f"faults of {clean(group.kernel, 40)}{grid}, {launches}"
-    return sections.remarked(title, "fault", every, sections.STYLES[FAULT])
+    out: sections.Block = []
+    for kind, _, found in headed(group.faults):
+        title = f"{kind}s of {clean(group.kernel, 40)}{grid}, {launches}"
+        every = [_in_how_many(m, group) for m in found]
+        out += sections.remarked(title, kind, every, sections.STYLES[kind])
+    return out
+
+
+def _in_how_many(m: Message, group: LaunchGroup) -> str:
+    n = group.faults[m]
+    return m if n == group.count else f"{m} (in {texts.count(n)} of the launches)"
 
 
 def _sums(found: Collector) -> list[RenderableType]:

@@ -35,7 +35,7 @@ from ..facts.launch_figures import (
 )
 from ..facts.repeat_command import options_text
 from ..facts.texts import Bar, clean
-from ..facts.warned import TITLES, by_kind, faults_text
+from ..facts.warned import WHAT_IF_KIND, faults_text, headed, what_ifs_text
 from .console import PAGE_WIDTH
 from .tables import CutLine, add_row, fact, item, make_table
 
@@ -77,6 +77,8 @@ def heading(run: Run) -> Block:
         rows.append(fact("cube", f"cubeMathType {run.cube_math_type}"))
     if wrong := faults_text(run):
         rows.append(fact("faults", wrong.partition(": ")[0] + ", see below", style=STYLES[FAULT]))
+    if lacks := what_ifs_text(run):
+        rows.append(fact("what-ifs", lacks.partition(": ")[0] + ", see below", style=STYLES[WHAT_IF_KIND]))
     return rows
 
 
@@ -299,12 +301,17 @@ def lines(run: Run) -> Block:
 def remarks(run: Run) -> Block:
     """Warnings by their kind, the most serious first, and notes."""
     out: Block = []
-    for kind, found in by_kind(other_messages(run)).items():
-        out += remarked(TITLES[kind], kind, found, STYLES[kind])
+    for kind, title, found in headed(other_messages(run)):
+        out += remarked(title, kind, found, STYLES[kind])
     return [*out, *remarked("notes", "note", run.notes, "dim")]
 
 
-STYLES = {FAULT: "bold red", TIME: "yellow", NOTE: ""}  # of the kinds of messages
+STYLES = {
+    FAULT: "bold red",
+    WHAT_IF_KIND: "bold magenta",
+    TIME: "yellow",
+    NOTE: "",
+}  # of the kinds of messages
 
 
 def remarked(title: str, what: str, found: Sequence[str], style: str) -> Block:

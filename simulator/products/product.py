@@ -98,6 +98,11 @@ class Product:
         return tuple(figure for figure in self.figures_by_key.values() if figure.assumed)
 
     @cached_property
+    def overridden(self) -> tuple[str, ...]:
+        """Keys of the figures that the user set."""
+        return tuple(key for key, figure in self.figures_by_key.items() if figure.overridden)
+
+    @cached_property
     def tables(self) -> Mapping[str, tuple[str, ...]]:
         """Key without its last part -> the last parts, such as the dtypes of vector.op.add.per_repeat."""
         out: dict[str, tuple[str, ...]] = {}
@@ -204,5 +209,6 @@ class Product:
         return int(self.fingerprint[:15], 16)
 
     def __repr__(self) -> str:
-        changed = sum(figure.overridden for figure in self.figures_by_key.values())
-        return f"Product({self.name!r}, {len(self.figures_by_key)} figures, {changed} overridden)"
+        return (
+            f"Product({self.name!r}, {len(self.figures_by_key)} figures, {len(self.overridden)} overridden)"
+        )

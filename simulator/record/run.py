@@ -462,8 +462,13 @@ class Run(ShownRecord):
 
     @property
     def faults(self) -> tuple[Message, ...]:
-        """The warnings of what is wrong or undefined on the device."""
+        """The warnings of what is wrong or undefined on the device, `what_ifs` among them."""
         return tuple(w for w in self.warnings if w.kind == FAULT)
+
+    @property
+    def what_ifs(self) -> tuple[Message, ...]:
+        """Those of `faults` that say what the product lacks: no board of it computes this run."""
+        return tuple(w for w in self.faults if w.is_what_if)
 
     @property
     def notes(self) -> tuple[str, ...]:

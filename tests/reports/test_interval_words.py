@@ -2,6 +2,8 @@
 
 import pytest
 
+import ascendtile.simulator as sim
+from ascendtile.kernels import run_op
 from ascendtile.reports.facts.intervals import interval_text
 from ascendtile.reports.facts.json_view import run_json
 from ascendtile.reports.html.pages import page_of
@@ -40,3 +42,25 @@ def test_a_record_without_an_interval_says_nothing_of_one():
     assert "measured times" not in as_text(run_report(one))
     data = run_json(one)
     assert (data["interval_us"], data["interval_percent"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"buffers.ub": 131072}, "no board is this machine: buffers.ub was changed"),
+        (
+            {"buffers.ub": 131072, "clock.aicore_mhz": 900, "buffers.l1": 262144},
+            "no board is this machine: clock.aicore_mhz and 2 more figures were changed",
+        ),
+    ],
+)
+def test_measured_times_of_the_product_say_nothing_of_a_changed_machine(changed, words, tmp_path):
+    with sim.device(overrides=changed):
+        one = run_op("rms_norm", case="tiny", values=False).run
+    one.save(tmp_path / "x.run")
+    for seen in (one, sim.load_run(tmp_path / "x.run")):
+        assert interval_text(seen) == words
+        assert f"board {words}" in " ".join(as_text(run_report(seen)).split())
+        assert words[1:] in page_text(page_of(seen))
+        data = run_json(seen)
+        assert (data["interval_us"], data["measured_rows"]) == (None, 0)

@@ -3,9 +3,11 @@
 import re
 from dataclasses import replace
 
-from ascendtile.reports.facts.warned import TITLES, by_kind
+from ascendtile.reports.facts.warned import TITLES, WHAT_IF_TITLE, by_kind, message_json
 from ascendtile.reports.html.run_page import run_page
-from ascendtile.simulator.messages import KINDS, fault, note, time_hint
+from ascendtile.reports.terminal.console import as_text
+from ascendtile.reports.terminal.record_view import run_report
+from ascendtile.simulator.messages import KINDS, WHAT_IF, fault, note, time_hint
 
 from ..support.sample_runs import launch, run
 
@@ -42,3 +44,32 @@ def test_messages_of_a_record_are_text_and_no_markup():
     body = run_page(made).sections[0].body
     assert odd not in body
     assert "&lt;img" in body
+
+
+LACKS = fault(f"{WHAT_IF}the product has no e4m3")
+
+
+def test_a_what_if_is_no_fault_on_pages_and_has_a_heading_of_its_own():
+    one = run(launches=(launch(warnings=(LACKS,)),))
+    both = replace(one, value_warnings=(WRONG,))
+    for page in (str(one), as_text(run_report(both))):
+        assert page.index("1 what-if, see below") < page.index(WHAT_IF_TITLE) < page.index("has no e4m3")
+    assert "fault" not in str(one)
+    assert (
+        str(both).index("1 fault, see below")
+        < str(both).index(TITLES["fault"])
+        < str(both).index(WHAT_IF_TITLE)
+    )
+    sections = run_page(both).sections[0].body
+    assert re.findall(r'class="kind-([\w-]+)"', sections) == ["fault", "what-if"]
+    assert run_page(one).summary[0] == "The run has 1 what-if: no board of this product computes it."
+    assert run_page(one).sections[0].title == "Warnings"
+
+
+def test_records_and_json_keep_a_what_if_among_the_faults_and_say_that_it_is_one():
+    one = run(launches=(launch(warnings=(LACKS, WRONG)),))
+    assert (one.faults, one.what_ifs) == ((LACKS, WRONG), (LACKS,))
+    assert [(m["kind"], m["what_if"]) for m in map(message_json, one.faults)] == [
+        ("fault", True),
+        ("fault", False),
+    ]

@@ -11,8 +11,11 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.call import what_ifs
 from ascendtile.simulator.errors import DeviceAssertionError, OutOfBoundsError, UsageError
 from ascendtile.simulator.interpreter.tensors import tensor_argument
+from ascendtile.simulator.ir.program import Program
+from ascendtile.simulator.launch import prepare
 
 
 @pytest.fixture(autouse=True)
@@ -356,3 +359,15 @@ def test_atomic_additions_are_those_of_the_product(product: str, dtype: str, all
             return
         with pytest.raises(sim.UsageError, match=f"adds to {dtype} in memory, which {product} cannot do"):
             counted[(3,)](total, 2)
+
+
+def test_what_a_program_may_lack_is_looked_for_once_however_often_it_is_launched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, out = np.ones(4, np.float16), np.zeros(4, np.float16)
+    call = prepare(double, (1,), (x, out, 4), {"B": 4})
+    asked: list[str] = []
+    monkeypatch.setattr(Program, "of_kind", lambda program, kind: asked.append(kind) or [])
+    monkeypatch.setattr(Program, "walk", lambda program: asked.append("all") or iter(()))
+    assert what_ifs(call) == ()
+    assert asked == []

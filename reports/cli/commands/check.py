@@ -23,9 +23,10 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Run a Triton script with every check and list its faults.
 
     A fault is what is wrong or undefined on the device, whatever the values here: races, reads of what nobody wrote,
-    missing flags, addresses that overflow (simulator/README.md has the list). Options for ascendtile stand before SCRIPT.
+    missing flags, addresses that overflow (simulator/README.md has the list). What-ifs, which no board of the product
+    computes, are told apart from them. Options for ascendtile stand before SCRIPT.
 
-    Exit status: 0 no faults, 1 faults or a script that failed, 2 wrong usage or input.
+    Exit status: 0 no faults, 1 faults, what-ifs or a script that failed, 2 wrong usage or input.
 
     Example: ascendtile check softmax.py --rows 64
     """

@@ -80,9 +80,13 @@ def features(launch: Launch) -> dict[str, float]:
 
 
 def with_interval(launch: Launch, product: Product) -> Launch:
-    """The launch with its interval, which is made when it is read; without one where no board computes what it does."""
+    """The launch with its interval, which is made when it is read; without one where no board computes what it does, and
+    where figures were changed: no kernel was measured on such a machine.
+    """
     if any(m.is_what_if for m in launch.warnings):
         return launch
+    if product.overridden:
+        return but(launch, measured_rows=0)
     model = stored()
     rows = model.rows_of(product)
 

@@ -137,3 +137,29 @@ def test_a_check_poisons_masked_lanes_too():
     ):
         assert checks_of(Device(product, **{name: value}))[:3] == made
     assert checks_of(Device(product))[:3] == (False, False, False)
+
+
+LACKING = """
+import ml_dtypes
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def widen(out, x, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i).to(tl.float32))
+
+widen[(1,)](np.zeros(16, np.float32), np.zeros(16, ml_dtypes.float8_e4m3fn), B=16)
+"""
+
+
+def test_what_the_product_lacks_is_a_what_if_and_no_fault(ascendtile, tmp_path):
+    path = tmp_path / "lacking.py"
+    path.write_text(LACKING)
+    answer = ascendtile("check", path)
+    assert answer.status == 1  # it would not run on the product either
+    assert "what-ifs of widen grid 1, 1 launch" in answer.out
+    assert answer.out.splitlines()[-1] == "no faults and 1 what-if in 1 launch of 1 kernel"
+    (told,) = json.loads(ascendtile("check", "--json", path).out)["faults"]
+    assert (told["kind"], told["what_if"]) == ("fault", True)

@@ -70,10 +70,16 @@ def test_arrays_go_there_and_come_back(call):
 @pytest.mark.parametrize(
     ("name", "request_", "limits", "status", "reason"),
     [
-        ("spins", {}, {"cpu_s": 1}, "time", "of processor time, at most 1 s"),
+        ("spins", {}, {"cpu_s": 1}, "time", "took more than 1 s of processor time"),
         ("sleeps", {"seconds": 60}, {"wall_s": 0.2}, "time", "took more than 0.2 s"),
-        ("holds", {"pieces": 1000, "seconds": 60}, {"memory_bytes": 100 * MB}, "memory", "at most 100000000"),
-        ("starts_many", {}, {"processes": 8}, "killed", "processes and threads at one time, at most 8"),
+        (
+            "holds",
+            {"pieces": 1000, "seconds": 60},
+            {"memory_bytes": 100 * MB},
+            "memory",
+            "held more than 100000000 bytes of memory",
+        ),
+        ("starts_many", {}, {"processes": 8}, "killed", "had more than 8 processes and threads"),
         ("opens", {"files": 100}, {"files": 32}, "crashed", "OSError: [Errno 24]"),
         ("raises", {"text": "as it is"}, {}, "crashed", "ValueError: as it is"),
         ("leaves", {"code": 3}, {}, "crashed", "left with exit status 3"),

@@ -3,18 +3,18 @@
 from .arrays import packed, unpacked
 from .limits import Limits, Reply
 from .pool import CancelledError, Job, Pool, QueueFullError
-from .zygote import Cancellation, Zygote, ZygoteDiedError
+from .zygote import Cancellation, NotStartedError, Zygote
 
 __all__ = [
     "Cancellation",
     "CancelledError",
     "Job",
     "Limits",
+    "NotStartedError",
     "Pool",
     "QueueFullError",
     "Reply",
     "Zygote",
-    "ZygoteDiedError",
     "packed",
     "unpacked",
 ]

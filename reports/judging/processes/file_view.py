@@ -6,9 +6,12 @@ Everything else is not there: neither the home folder, nor the folder of the tas
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterable
+
+import ascendtile
 
 from .namespaces import BIND, NO_DEVICES, NO_SUID, READ_ONLY, mount, mount_read_only, turn_root, unmount
 
@@ -22,7 +25,7 @@ FEW_BYTES = 1 << 20  # of a root of empty folders
 
 
 def python_folders() -> list[str]:
-    """Folders of this Python and of the packages that are imported."""
+    """Folders of this Python, of its packages, and of this one, which an editable installation keeps elsewhere."""
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix}
     found = [os.path.join(p, name) for p in prefixes for name in ("lib", "lib64", "pyvenv.cfg")]
     found += [os.path.dirname(sys.executable), os.path.dirname(os.path.realpath(sys.executable))]
@@ -30,7 +33,8 @@ def python_folders() -> list[str]:
     for module in list(sys.modules.values()):
         with contextlib.suppress(Exception):  # modules that are not quite modules
             found += list(getattr(module, "__path__", None) or ())
-    return found
+    specs = (importlib.util.find_spec(f"ascendtile.{name}") for name in ascendtile.__all__)
+    return found + [p for s in specs if s is not None for p in s.submodule_search_locations or ()]
 
 
 def outermost(paths: Iterable[str]) -> list[str]:

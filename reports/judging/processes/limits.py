@@ -65,10 +65,11 @@ class Reply:
         "time", "memory": it went beyond that limit. "killed": a signal ended it, or it went beyond another limit.
     answer: what the function returned; of one that raised {"raised": type, "message": ..., "traceback": ...}; else empty.
     fds: files that came with the answer, by name. They are the caller's to close.
-    reason: one sentence where status is not "ok", a limit with both numbers.
+    reason: a few words where status is not "ok", with the limit. They are the same each time: they hold nothing measured.
     output: the end of what its processes printed.
-    cpu_s: processor time of its process and of those that it waited for.
-    from_outside: whether a signal ended it that neither it nor a limit was the reason for.
+    cpu_s: processor time of its process and of those that it waited for. memory_bytes, processes: the most that was seen of
+        what limits count; what lives for less than 20 ms may not be seen.
+    from_outside: whether it was killed by nobody's limit, or together with the process that forks.
     """
 
     status: Status
@@ -77,6 +78,8 @@ class Reply:
     reason: str = ""
     output: str = ""
     cpu_s: float = 0.0
+    memory_bytes: int = 0
+    processes: int = 0
     from_outside: bool = False
 
     def close(self) -> None:

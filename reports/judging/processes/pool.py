@@ -22,7 +22,7 @@ from typing import Any
 
 from ....simulator.errors import RunError, UsageError
 from .limits import Limits, Reply
-from .zygote import Cancellation, Zygote, ZygoteDiedError
+from .zygote import Cancellation, Zygote
 
 TRIES = 2  # of a call whose process was killed by nobody's limit
 
@@ -167,21 +167,13 @@ class Job:
         fds: Mapping[str, int] | None = None,
         limits: Limits | None = None,
     ) -> Reply:
-        """As `Zygote.call`, tried again once where its process, or the one that forks, was killed from outside."""
-        for k in range(TRIES):
-            last = k == TRIES - 1
-            try:
-                reply = self.pool.alive().call(function, request, fds, limits, self.cancel)
-            except ZygoteDiedError:
-                if self.cancel.is_cancelled or self.pool.is_closed:
-                    raise _over(self.pool) from None
-                if last:
-                    raise
-                continue
+        """As `Zygote.call`, tried again once where its process was killed from outside. Raises `CancelledError`."""
+        for _ in range(TRIES):
+            reply = self.pool.alive().call(function, request, fds, limits, self.cancel)
             if self.cancel.is_cancelled:
                 reply.close()
                 raise _over(self.pool)
-            if last or not reply.from_outside:
+            if not reply.from_outside:
                 break
         return reply
 

@@ -16,10 +16,12 @@ SPARE_FDS = 3  # those of every process
 
 def family(pid: int) -> list[int]:
     """This process and those that it started, directly or not, and that still are."""
-    found = [pid]
-    for known in found:
-        found += [p for p in _children(known) if p not in found]
-    return found
+    found, waiting = {pid: None}, [pid]
+    while waiting:
+        new = [p for p in _children(waiting.pop()) if p not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return list(found)
 
 
 def _children(pid: int) -> Iterator[int]:

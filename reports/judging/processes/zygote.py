@@ -57,8 +57,8 @@ main(int(sys.argv[1]), **json.loads(sys.argv[2]))
 """
 
 
-class ZygoteDiedError(RunError):
-    """The process that forks has gone, or hangs; another one must be started."""
+class NotStartedError(RunError):
+    """The process that forks did not start."""
 
 
 class Zygote:
@@ -103,13 +103,13 @@ class Zygote:
         try:
             told, _ = messages.receive(self.control, MOST_NOTICE, clock.monotonic() + START_SECONDS)
         except messages.MessageError as e:
-            raise ZygoteDiedError(
+            raise NotStartedError(
                 f"the process that forks did not start ({e}): {_end_of(self.errors)}"
             ) from None
         if told.get("kind") == "ModuleNotFoundError" and "'torch'" in told["error"]:
             raise UsageError("torch is not installed: pip install 'ascendtile[torch]'")
         if "error" in told:
-            raise ZygoteDiedError(f"the process that forks did not start: {told['trace']}")
+            raise NotStartedError(f"the process that forks did not start: {told['trace']}")
         return list(told["kept_from"])
 
     def call(
@@ -124,7 +124,7 @@ class Zygote:
 
         It is called with the request (what JSON has) and with fds by name, which are closed here by the caller, there with
         the process. It returns an answer (a dictionary, of what JSON has), or a pair of it and of files by name.
-        When this returns nothing of the process, and of what it started, is left. Raises `ZygoteDiedError`.
+        When this returns nothing of the process, and of what it started, is left.
         """
         limits = limits or Limits()
         fds = fds or {}
@@ -133,33 +133,41 @@ class Zygote:
         try:
             with work, status, (cancel or Cancellation()).of(lambda: status.shutdown(socket.SHUT_WR)):
                 with work_there, status_there:
-                    self._ask(function, fds, limits, (work_there.fileno(), status_there.fileno(), output))
+                    asked = self._ask(
+                        function, fds, limits, (work_there.fileno(), status_there.fileno(), output)
+                    )
+                if not asked:
+                    return self._gone()
                 deadline = clock.monotonic() + limits.wall_s + GRACE_SECONDS
                 answered = _exchange(work, request, fds, limits.answer_bytes, deadline)
                 if not isinstance(answered, messages.ClosedError):
                     deadline = clock.monotonic() + GRACE_SECONDS
                     with contextlib.suppress(OSError):
                         status.shutdown(socket.SHUT_WR)  # what is still there is not wanted any more
-                return _reply(answered, self._end(status, deadline), output)
+                end = self._end(status, deadline)
+                return self._gone() if end is None else _reply(answered, end, output)
         finally:
             os.close(output)
 
-    def _ask(self, function: str, fds: Mapping[str, int], limits: Limits, ends: tuple[int, int, int]) -> None:
+    def _ask(self, function: str, fds: Mapping[str, int], limits: Limits, ends: tuple[int, int, int]) -> bool:
+        """Ask for a child; False if nobody is there to fork it."""
         given = [os.fstat(fd).st_ino for fd in fds.values()]
         call = {"function": function, "limits": limits.to_json(), "given": given}
-        try:
-            with self.lock:
-                messages.send(self.control, call, ends, clock.monotonic() + GRACE_SECONDS)
-        except messages.MessageError as e:
-            raise ZygoteDiedError(f"the process that forks has gone ({e})") from None
+        with self.lock, contextlib.suppress(messages.MessageError):
+            messages.send(self.control, call, ends, clock.monotonic() + GRACE_SECONDS)
+            return True
+        return False
 
-    def _end(self, status: socket.socket, deadline: float) -> dict[str, Any]:
-        """How its process ended."""
-        try:
+    def _end(self, status: socket.socket, deadline: float) -> dict[str, Any] | None:
+        """How its process ended; None if the one that forks ended before, or does not say."""
+        with contextlib.suppress(messages.MessageError):
             return messages.receive(status, MOST_NOTICE, deadline)[0]
-        except messages.MessageError as e:
-            self.close()
-            raise ZygoteDiedError(f"the process that forks has gone ({e}); {_end_of(self.errors)}") from None
+        return None
+
+    def _gone(self) -> Reply:
+        """One that hangs is ended: whoever has other calls there sees it, too."""
+        self.close()
+        return Reply("killed", reason="the process that forks has gone, or hangs", from_outside=True)
 
     @property
     def is_alive(self) -> bool:
@@ -167,7 +175,7 @@ class Zygote:
         return self.process.poll() is None and self.control.fileno() >= 0
 
     def close(self) -> None:
-        """End it and all children. Calls that still run raise `ZygoteDiedError`."""
+        """End it and all children. Calls that still run are told so."""
         with self.lock:
             self.control.close()
             if self.errors >= 0:
@@ -232,7 +240,7 @@ def _exchange(
 
 
 def _reply(answered: Answered, end: dict[str, Any], output: int) -> Reply:
-    figures = {"output": _end_of(output), "cpu_s": end.get("cpu_s", 0.0)}
+    figures = {"output": _end_of(output), **end.get("used", {})}
     if isinstance(answered, tuple):
         return _answer(*answered, figures)
     if isinstance(answered, messages.ClosedError) or end["status"] in ("time", "memory"):

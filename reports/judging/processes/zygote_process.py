@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from . import child, file_view, messages, namespaces, watching
+from . import child, file_view, large_pages, messages, namespaces, watching
 from .limits import Limits
 from .namespaces import FILES, NETWORK, PROCESSES
 
 TICK_SECONDS = 0.02  # between two looks at what children hold
 MOST_CONTROL = 1 << 16  # bytes of a message of who started this
 SEND_SECONDS = 1.0
+CLOSE = 0.9  # of the limit of processor time: the kernel kills by its ticks, and what is told is measured otherwise
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Running:
     deadline: float
     before_bytes: int
     given: set[int]
+    most_bytes: int = 0
+    most_processes: int = 0
     ended_for: tuple[str, str] | None = None  # status and reason, of one that was killed here
 
 
@@ -57,6 +60,7 @@ def main(control_fd: int, torch: bool, modules: Sequence[str]) -> None:
         return
     gc.collect()
     gc.freeze()  # pages that children share stay shared
+    large_pages.collapse()
     namespaces.control(namespaces.SET_SUBREAPER, 1)
     messages.send(control, {"kept_from": sorted(kept_from)}, (), clock.monotonic() + SEND_SECONDS)
     Zygotes(control, kept_from).run()
@@ -99,8 +103,6 @@ def _wait_for(pid: int) -> None:
 
 
 def _import(torch: bool, modules: Sequence[str]) -> None:
-    for name in ("ascendtile.simulator", "ascendtile.kernels", "ascendtile.tiling", "ascendtile.reports"):
-        import_module(name)
     if torch:
         import_module("torch")
     for name in modules:
@@ -146,7 +148,8 @@ class Zygotes:
             elif key.fileobj is told:
                 with contextlib.suppress(BlockingIOError):
                     told.recv(1 << 12)
-            elif key.data in self.running:
+            else:
+                self.selector.unregister(key.fileobj)
                 self._kill(self.running[key.data], "killed", "who asked wanted it no longer")
         self._reap()
         self._keep_limits()
@@ -199,8 +202,10 @@ class Zygotes:
         if PROCESSES not in self.kept_from:  # else the kernel ended what it started
             with contextlib.suppress(OSError):
                 os.killpg(done.pid, signal.SIGKILL)
-        self.selector.unregister(done.status)
-        _tell(done.status, {**_why(done, ended, cpu_s), "cpu_s": cpu_s})
+        with contextlib.suppress(KeyError):  # who asked closed it before
+            self.selector.unregister(done.status)
+        used = {"cpu_s": cpu_s, "memory_bytes": done.most_bytes, "processes": done.most_processes}
+        _tell(done.status, {**_why(done, ended, cpu_s), "used": used})
 
     def _kill(self, which: Running, status: str, reason: str) -> None:
         which.ended_for = which.ended_for or (status, reason)
@@ -219,12 +224,12 @@ class Zygotes:
 
     def _keep_memory(self, r: Running) -> None:
         pids = watching.family(r.pid) if namespaces.LINUX else [r.pid]
-        held = watching.held_bytes(pids, r.given, r.before_bytes)
-        if held > r.limits.memory_bytes:
-            self._kill(r, "memory", f"held {held} bytes of memory, at most {r.limits.memory_bytes}")
-        elif (count := watching.threads(pids)) > r.limits.processes:
-            reason = f"had {count} processes and threads at one time, at most {r.limits.processes}"
-            self._kill(r, "killed", reason)
+        r.most_bytes = max(r.most_bytes, watching.held_bytes(pids, r.given, r.before_bytes))
+        r.most_processes = max(r.most_processes, watching.threads(pids))
+        if r.most_bytes > r.limits.memory_bytes:
+            self._kill(r, "memory", f"held more than {r.limits.memory_bytes} bytes of memory")
+        elif r.most_processes > r.limits.processes:
+            self._kill(r, "killed", f"had more than {r.limits.processes} processes and threads at one time")
 
     def _end_strangers(self) -> None:
         """What a child left behind becomes a child of this process, where no namespace ended it."""
@@ -246,11 +251,8 @@ def _why(done: Running, ended: int, cpu_s: float) -> dict[str, Any]:
     if done.ended_for:
         return dict(zip(("status", "reason"), done.ended_for, strict=True))
     code = os.waitstatus_to_exitcode(ended)
-    if code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu_s > 0.9 * done.limits.cpu_seconds):
-        return {
-            "status": "time",
-            "reason": f"took {cpu_s:.1f} s of processor time, at most {done.limits.cpu_seconds} s",
-        }
+    if code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu_s > CLOSE * done.limits.cpu_seconds):
+        return {"status": "time", "reason": f"took more than {done.limits.cpu_seconds} s of processor time"}
     if code < 0:
         name = signal.Signals(-code).name
         outside = -code in (signal.SIGKILL, signal.SIGTERM)

@@ -12,7 +12,7 @@ import traceback
 from importlib import import_module
 from typing import Any
 
-from . import file_view, messages, namespaces
+from . import file_view, messages, namespaces, system_calls
 from .limits import Limits
 
 MOST_REQUEST = 1 << 30  # bytes: it comes from the process that asks, which is trusted
@@ -49,6 +49,8 @@ def _alone(limits: Limits, kept_from: set[str]) -> None:
         os.environ["HOME"] = "/tmp"
         os.chdir("/tmp")
     namespaces.give_up_capabilities()
+    if namespaces.CALLS in kept_from:
+        system_calls.refuse(others_are_seen=namespaces.PROCESSES not in kept_from)
     namespaces.end_with_parent()
     if namespaces.LINUX:
         with contextlib.suppress(OSError):

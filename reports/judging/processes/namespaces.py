@@ -11,6 +11,7 @@ import ctypes
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 
 LINUX = sys.platform == "linux"
@@ -24,7 +25,8 @@ SET_DEATH_SIGNAL, SET_DUMPABLE, DROP_BOUND, SET_SUBREAPER, NO_NEW_PRIVILEGES = 1
 CAPABILITIES_3 = 0x20080522  # version of the header of capset
 MOST_CAPABILITIES = 64
 
-NETWORK, PROCESSES, FILES = "network", "processes", "files"  # what a child is kept from
+# What a child is kept from.
+NETWORK, PROCESSES, FILES, CALLS = "network", "processes", "files", "system calls"
 
 
 class _MountAttributes(ctypes.Structure):
@@ -99,10 +101,10 @@ def unmount(target: str) -> None:
     _check(_c.umount2(target.encode(), DETACH), f"umount {target}")
 
 
-def control(option: int, value: int) -> None:
+def control(option: int, value: int, more: int = 0) -> None:
     """prctl; without Linux nothing."""
     if LINUX:
-        _check(_c.prctl(option, *(ctypes.c_ulong(x) for x in (value, 0, 0, 0))), "prctl")
+        _check(_c.prctl(option, *(ctypes.c_ulong(x) for x in (value, more, 0, 0))), "prctl")
 
 
 def end_with_parent() -> None:
@@ -126,8 +128,14 @@ def succeeds(attempt: Callable[[], None]) -> bool:
     """Whether it can be done here: tried in a process of its own."""
     pid = os.fork()
     if pid == 0:
-        with contextlib.suppress(BaseException):
+        code = 1
+        try:
             attempt()
-            os._exit(0)
-        os._exit(1)
+            code = 0
+        except OSError:
+            pass  # what is not allowed
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
     return os.waitpid(pid, 0)[1] == 0

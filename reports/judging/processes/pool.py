@@ -90,7 +90,7 @@ class Pool:
                 self._leave(job)
 
     def warm(self) -> tuple[str, ...]:
-        """Start the process that forks now. What children are kept from: "network", "processes", "files"."""
+        """Start the process that forks now. What children are kept from, as `Zygote.kept_from`."""
         return self.alive().kept_from
 
     def alive(self) -> Zygote:

@@ -66,7 +66,8 @@ class Zygote:
 
     torch: whether it imports torch, which takes a second or two. modules: others that children need, of ours.
     folders: where else it may import from; children see them.
-    kept_from: what children are kept from on this system, of "network", "processes", "files".
+    kept_from: what children are kept from on this system, of "files", "network", "processes", "system calls" (sockets and
+        the memory of other processes, by a filter).
 
     Calls may come from several threads at once. `close`, or the end of this process, ends everything.
     `UsageError`: torch is wanted and not there.

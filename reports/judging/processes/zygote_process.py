@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from . import child, file_view, large_pages, messages, namespaces, watching
+from . import child, file_view, large_pages, messages, namespaces, system_calls, watching
 from .limits import Limits
-from .namespaces import FILES, NETWORK, PROCESSES
+from .namespaces import CALLS, FILES, NETWORK, PROCESSES
 
 TICK_SECONDS = 0.02  # between two looks at what children hold
 MOST_CONTROL = 1 << 16  # bytes of a message of who started this
@@ -47,7 +47,7 @@ def main(control_fd: int, torch: bool, modules: Sequence[str]) -> None:
     """Until who started this closes `control_fd`."""
     control = socket.socket(fileno=control_fd)
     try:
-        kept_from = _alone()
+        kept_from = _alone() | ({CALLS, NETWORK} if system_calls.are_filtered() else set())
         _import(torch, modules)
         _turn_to_files(kept_from)
     except BaseException as e:

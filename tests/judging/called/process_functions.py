@@ -10,7 +10,8 @@ import time as clock
 
 import numpy as np
 
-from ascendtile.reports.judging.processes import packed, unpacked
+from ascendtile.reports.judging.processes import Limits, Zygote, packed, unpacked
+from ascendtile.reports.judging.processes.watching import family
 
 
 def echo(request, fds):
@@ -134,6 +135,25 @@ def connects(request, fds):
     return {}
 
 
+def kills(request, fds):
+    """Signals to other processes that it sees, and to itself."""
+    refused = []
+    for pid in (*request["pids"], os.getpid()):
+        try:
+            os.kill(pid, 0)
+        except PermissionError:
+            refused.append(pid)
+    return {"refused": refused}
+
+
+def reads_memory(request, fds):
+    """Of the process that forked it, by a call."""
+    import ctypes
+
+    done = ctypes.CDLL(None, use_errno=True).process_vm_readv(os.getppid(), None, 0, None, 0, 0)
+    return {"result": done, "error": ctypes.get_errno()}
+
+
 def mounts(request, fds):
     from ascendtile.reports.judging.processes import namespaces
 
@@ -149,3 +169,18 @@ def mounts(request, fds):
         except OSError:
             refused.append(name)
     return {"refused": refused}
+
+
+def calls_without_namespaces(request, fds):
+    """Calls by a process that can make no namespaces: what children are kept from, and what came of the calls."""
+    with Zygote(folders=[os.path.dirname(__file__)]) as zygote:
+        replies = [
+            zygote.call(f"process_functions:{name}", given, {}, Limits(**limits))
+            for name, given, limits in request["calls"]
+        ]
+        left = family(zygote.process.pid)
+    return {
+        "kept_from": zygote.kept_from,
+        "replies": [[r.status, r.reason or r.answer] for r in replies],
+        "left": len(left),
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from ...simulator.messages import WHAT_IF
 from ...simulator.precision.metrics import ErrorReport, json_value
-from ...simulator.precision.need import Kept, Need
+from ...simulator.precision.need import Kept, KeptByOutput, Need
 from ...simulator.record.files import picked
 from ...simulator.record.lazy_views import PrintedRecord
 from ..operator.messages import listed
@@ -73,7 +72,7 @@ class TensorRun:
 
 
 @dataclass(frozen=True)
-class ChainRun(PrintedRecord):
+class ChainRun(KeptByOutput, PrintedRecord):
     """One assignment of a chain on one product.
 
     chosen: the assignment by as few names as it takes, groups among them; empty where all is as usual. values, exact:
@@ -115,16 +114,6 @@ class ChainRun(PrintedRecord):
     def errors(self) -> dict[str, ErrorReport]:
         """Errors of the outputs."""
         return {n: e for n in self.outputs if (e := self.tensors[n].error) is not None}
-
-    @property
-    def passed(self) -> bool:
-        """Whether every output keeps the need; False without one."""
-        return bool(self.kept) and all(k.passed for k in self.kept.values())
-
-    @property
-    def factor(self) -> float:
-        """How many times too large the error of the worst output is; up to 1 it passes."""
-        return max((k.factor for k in self.kept.values()), default=math.inf)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile chain --json`: these keys and no others."""

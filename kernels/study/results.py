@@ -12,7 +12,7 @@ from ...simulator.errors import UsageError
 from ...simulator.messages import WHAT_IF
 from ...simulator.precision.acceptance import RuleVerdict
 from ...simulator.precision.metrics import ErrorReport
-from ...simulator.precision.need import Kept, Need
+from ...simulator.precision.need import Kept, KeptByOutput, Need
 from ...simulator.precision.places import Octave
 from ...simulator.record.files import picked
 from ...simulator.record.frames import data_frame
@@ -26,7 +26,7 @@ FIGURES = "effective_bits max_abs mean_abs max_rel mean_rel rmse max_ulp p999_ul
 
 
 @dataclass(frozen=True)
-class ModeRow:
+class ModeRow(KeptByOutput):
     """One mode and data type.
 
     compute_dtype: what is multiplied (fp32, hf32, fp16, bf16), None if refused. status: 0, or that of the vendor's
@@ -72,16 +72,6 @@ class ModeRow:
     def what_if(self) -> bool:
         """Whether the product lacks the format that is multiplied; `reason` says what is assumed."""
         return self.reason.startswith(WHAT_IF)
-
-    @property
-    def passed(self) -> bool:
-        """Whether every output keeps the need of the study; False without one."""
-        return bool(self.kept) and all(k.passed for k in self.kept.values())
-
-    @property
-    def factor(self) -> float:
-        """How many times too large the error of the worst output is; up to 1 it passes."""
-        return max((k.factor for k in self.kept.values()), default=math.inf)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,9 @@ def main() -> None:
     except ImportError as error:
         raise SystemExit(f"{error}; install it with: pip install -e '.[notebook]'") from None
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    if not folder.is_dir():
+        print(f"error: {folder} is no folder; the executed copies go there: make it first", file=sys.stderr)
+        raise SystemExit(2)
     for name in NAMES:
         execute(HERE / f"{name}.ipynb", folder / f"{name}.ipynb")
         print(folder / f"{name}.ipynb")

@@ -10,6 +10,7 @@ not. That tells whether a kernel is right, and not which format is enough.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,22 @@ class Kept:
     passed: bool
     factor: float
     words: str
+
+
+class KeptByOutput:
+    """What has outputs that were asked to keep a need. kept: output -> what the need says of it, empty without one."""
+
+    kept: Mapping[str, Kept]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every output keeps the need; False without one."""
+        return bool(self.kept) and all(k.passed for k in self.kept.values())
+
+    @property
+    def factor(self) -> float:
+        """How many times too large the error of the worst output is; up to 1 it passes."""
+        return max((k.factor for k in self.kept.values()), default=math.inf)
 
 
 @dataclass(frozen=True)

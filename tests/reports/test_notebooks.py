@@ -11,7 +11,7 @@ import pytest
 
 from ascendtile.kernels import precision_study, run_op
 from ascendtile.reports import notebooks
-from ascendtile.reports.notebooks.__main__ import NAMES, execute
+from ascendtile.reports.notebooks.__main__ import NAMES, execute, main
 from ascendtile.tiling import explore
 
 HERE = Path(notebooks.__file__).resolve().parent
@@ -63,3 +63,14 @@ def test_records_are_one_line_where_only_text_is_shown() -> None:
     assert repr(study) == f"<Study matmul {study.case} on ascend910b3: {len(study.rows)} rows>"
     found = explore("matmul", case={"m": 64, "n": 64, "k": 64}, space={"block_m": 64, "block_n": 64})
     assert re.fullmatch(r"<Exploration matmul.* on ascend910b3: best [\d.]+ us>", repr(found))
+
+
+@pytest.mark.extra("nbformat", "nbclient", "ipykernel")
+def test_a_folder_that_is_not_there_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["notebooks", str(tmp_path / "gone")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert f"error: {tmp_path / 'gone'} is no folder" in capsys.readouterr().err

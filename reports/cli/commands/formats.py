@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ..options import json_option
+
+if TYPE_CHECKING:
+    from ....simulator.precision.formats import Format
 
 
 @click.command()
@@ -26,7 +31,7 @@ def command(name: str | None, values: tuple[float, ...], as_json: bool) -> None:
     if name is None and values:
         raise click.UsageError("--value needs the NAME of a format")
     from ....simulator.precision.block_formats import BLOCK_FORMATS, get_block_format
-    from ....simulator.precision.formats import FORMATS, get_format
+    from ....simulator.precision.formats import FORMATS
     from ...terminal.console import present
     from ...terminal.formats import page as view
 
@@ -40,7 +45,19 @@ def command(name: str | None, values: tuple[float, ...], as_json: bool) -> None:
             )
         present(as_json, view.block_json, view.block_page, get_block_format(name))
     else:
-        present(as_json, view.format_json, view.format_page, get_format(name), values)
+        present(as_json, view.format_json, view.format_page, _number_format(name), values)
+
+
+def _number_format(name: str) -> Format:
+    """`get_format`; where nothing of either kind has such a name, the message names block formats, too."""
+    from ....simulator.errors import UsageError
+    from ....simulator.precision.block_formats import BLOCK_FORMATS
+    from ....simulator.precision.formats import UnknownFormatError, get_format
+
+    try:
+        return get_format(name)
+    except UnknownFormatError as e:
+        raise UsageError(f"{e}; block formats are {', '.join(BLOCK_FORMATS)}") from None
 
 
 def is_block_format(name: str) -> bool:

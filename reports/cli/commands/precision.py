@@ -134,7 +134,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     inputs as they are multiplied). Modes that the product refuses are listed with status and reason.
 
     With --need, --rtol and --atol, or --rule one line names the cheapest mode that is exact enough, or the nearest one, and
-    then the exit status is 1.
+    then the exit status is 1, as it is where every row is refused.
 
     Example: ascendtile precision matmul --case 1024 --need bits=12
     """
@@ -179,7 +179,7 @@ def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
 
 
 def _study(op: Operator, asked: SimpleNamespace) -> bool:
-    """Whether what is needed is kept by some row."""
+    """Whether some row was computed, and keeps what is needed."""
     from ....kernels.study.study import precision_study
     from ...facts.study.json_form import study_json
     from ...terminal.console import present
@@ -192,12 +192,11 @@ def _study(op: Operator, asked: SimpleNamespace) -> bool:
         _export(asked.export, [study])
     else:
         present(asked.as_json, study_json, study_page, study)
-    return study.need is None or study.cheapest is not None
+    return _answered([study])
 
 
 def _sweep(op: Operator, asked: SimpleNamespace) -> bool:
-    """Whether what is needed is kept by some row at every point."""
-    from ....kernels.study.results import Answer
+    """Whether some row was computed, and keeps what is needed at every point."""
     from ....kernels.study.study import precision_sweep
     from ...facts.study.json_form import sweep_json
     from ...terminal.console import present
@@ -210,6 +209,15 @@ def _sweep(op: Operator, asked: SimpleNamespace) -> bool:
         _export(asked.export, studies)
     else:
         present(asked.as_json, sweep_json, sweep_page, parameter, studies)
+    return _answered(studies)
+
+
+def _answered(studies: Sequence[Study]) -> bool:
+    """Whether some row was computed at all, and one keeps what is needed at every point."""
+    from ....kernels.study.results import Answer
+
+    if all(row.status for study in studies for row in study.rows):
+        return False
     return studies[0].need is None or Answer(studies).cheapest is not None
 
 

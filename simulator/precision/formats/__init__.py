@@ -25,6 +25,7 @@ from .catalogue import (
     UINT16,
     UINT32,
     UINT64,
+    UnknownFormatError,
     get_format,
     read_format,
 )
@@ -32,5 +33,5 @@ from .format import MODES, Format
 
 __all__ = [
     "BF16", "BOOL", "FORMATS", "FP16", "FP32", "FP64", "HF32", "INT8", "INT16", "INT32", "INT64", "MODES", "TF32", "UINT8",
-    "UINT16", "UINT32", "UINT64", "Format", "get_format", "read_format",
+    "UINT16", "UINT32", "UINT64", "Format", "UnknownFormatError", "get_format", "read_format",
 ]  # fmt: skip

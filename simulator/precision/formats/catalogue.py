@@ -50,6 +50,10 @@ _BY_DATA = {(f.exponent, f.mantissa, tuple(f.changes.items())): f for f in FORMA
 _OWN: dict[str, Format] = {}  # of files and of Python, in this process
 
 
+class UnknownFormatError(UsageError):
+    """Nothing in the catalogue has the name."""
+
+
 def get_format(which: object) -> Format:
     """The Format that `which` names.
 
@@ -96,7 +100,7 @@ def _of_text(text: str) -> Format:
     plain = _PLAIN.fullmatch(base.lower())
     known = _BY_NAME.get(base.lower()) or _OWN.get(base)
     if known is None and plain is None:
-        raise UsageError(f"unknown number format {text!r}: known are {', '.join(FORMATS)}")
+        raise UnknownFormatError(f"unknown number format {text!r}: known are {', '.join(FORMATS)}")
     fields: dict[str, Any] = (
         {"exponent": known.exponent, "mantissa": known.mantissa, **known.changes} if known else {}
     )

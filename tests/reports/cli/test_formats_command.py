@@ -122,8 +122,9 @@ def test_bad_files(refused, tmp_path, text, message):
         (("mxfp4", "--value", "1"), "--value is for formats of single numbers"),
         (("--value", "1"), "--value needs the NAME of a format"),
         (("/no/where",), "unknown number format '/no/where'"),
+        (("mxfp5",), "bool; block formats are mxfp8"),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_what_is_refused(refused, arguments, message):
     assert message in refused("formats", *arguments)

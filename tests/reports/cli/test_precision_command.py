@@ -274,3 +274,10 @@ def test_splits_are_rows_of_their_own_with_the_front(ascendtile):
     assert "FP16X3 fp32 fp16" in page
     assert "front: no row is both faster and more exact than" in page
     assert "front:" not in ascendtile(*TINY, "--dtypes", "float32").out
+
+
+def test_a_study_of_which_every_row_is_refused_is_status_1(ascendtile):
+    refusing = (*TINY, "--no-time", "--product", "ascend910a", "--modes", "USE_HF32")
+    for more in ((), ("--sweep", "scale=0,1")):
+        assert ascendtile(*refusing, "--dtypes", "float32", *more).status == 1
+    assert ascendtile(*refusing, "--dtypes", "float32,float16").status == 0

@@ -68,12 +68,18 @@ class AnswerRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """What ended a call, or the loading, early. name: the class of the exception with its module; line: of the answer."""
+    """What ended a call, or the loading, early. name: the class of the exception with its module; line: of the answer.
+
+    space, need_bytes, have_bytes: of a buffer that overflows (`BufferOverflowError`).
+    """
 
     reason: str  # one of REASONS
     name: str
     text: str
     line: int | None = None
+    space: str = ""
+    need_bytes: int = 0
+    have_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

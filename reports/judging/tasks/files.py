@@ -8,10 +8,12 @@ inputs: AKG's end in `_triton_torch`. Over numpy the same names do.
 from __future__ import annotations
 
 import ast
+import glob
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ....simulator.errors import UsageError
 
@@ -19,6 +21,7 @@ MOST_BYTES = 4 << 20
 GROUPS = "get_input_groups"
 MODEL, MODEL_NEW = "Model", "ModelNew"
 AKG_FUNCTION = "_triton_torch"
+CASES = (".json", ".jsonl", ".csv", ".txt")  # kinds of files that tasks read
 KERNEL_DECORATORS = ("jit", "autotune", "heuristics")
 TORCH = ("torch", "torch_npu", "torchvision")
 
@@ -35,12 +38,19 @@ class AnswerError(Exception):
 
 @dataclass(frozen=True)
 class TaskFile:
-    """path: resolved. grouped: whether it has several cases (`get_input_groups`)."""
+    """path: resolved. grouped: whether it has several cases (`get_input_groups`). companions: files beside it that it reads
+    or imports, name -> text.
+    """
 
     path: Path
     text: str
     grouped: bool
     needs_torch: bool
+    companions: dict[str, str]
+
+    def to_request(self) -> dict[str, Any]:
+        """What the process of the task is told of it."""
+        return {"name": self.path.name, "text": self.text, "companions": self.companions}
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,19 @@ def read_task(path: Path) -> TaskFile:
             f"{path}: the task lacks {' and '.join(lacking)}; a task defines {MODEL}, get_inputs (or {GROUPS}) "
             "and, where its Model takes arguments, get_init_inputs"
         )
-    return TaskFile(path.resolve(), text, GROUPS in names, _imports(tree, TORCH))
+    path = path.resolve()
+    return TaskFile(path, text, GROUPS in names, _imports(tree, TORCH), dict(_companions(tree, path)))
+
+
+def _companions(tree: ast.Module, task: Path) -> Iterator[tuple[str, str]]:
+    """Files in its folder that the task names in a text, imports, or whose name begins with its own."""
+    texts = {x.value for x in ast.walk(tree) if isinstance(x, ast.Constant) and isinstance(x.value, str)}
+    names = {Path(t).name for t in texts if 0 < len(t) < 256 and "\0" not in t}
+    names |= {f"{name}.py" for name in _imported(tree) if name.isidentifier()}
+    names |= {p.name for end in CASES for p in task.parent.glob(f"{glob.escape(task.stem)}*{end}")}
+    for path in sorted(task.parent / n for n in names if n not in ("", ".", "..", task.name)):
+        if path.is_file() and path.suffix in (*CASES, ".py"):
+            yield path.name, read_text(path, "a file of the task")
 
 
 def read_answer(path: Path, task: TaskFile) -> AnswerFile:
@@ -184,6 +206,7 @@ def _siblings(tree: ast.Module, folder: Path, task: TaskFile) -> Iterator[tuple[
 
 def seed_of(task: TaskFile, answer: AnswerFile, seed: int | None) -> int:
     """Seed of inputs and positions: from both texts, so that no answer can hold it. seed: one more number to draw by."""
-    texts = [task.text, answer.text, *(f"{n}\0{t}" for n, t in sorted(answer.siblings.items()))]
+    beside = (*task.companions.items(), *answer.siblings.items())
+    texts = [task.text, answer.text, *(f"{n}\0{t}" for n, t in sorted(beside))]
     digest = hashlib.sha256("\0\0".join([*texts, str(seed)]).encode())
     return int.from_bytes(digest.digest()[:8], "big") >> 1

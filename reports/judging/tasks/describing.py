@@ -1,0 +1,98 @@
+"""What the cases of a task are like, without their values: shapes, dtypes, outputs, operations.
+
+Of torch's tasks this is found on meta tensors, which have neither values nor memory: 6 GB of inputs cost nothing. Where a
+task needs values for that (a shape that depends on data, `.item()`), it is run as it is, as tasks over numpy are.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from ....simulator.errors import UsageError
+from ..exchange import form_of, is_tensor, to_message
+from ..pricing.host_ops import record_ops
+from .loading import Arguments, LoadedTask, loaded_task, tensors_in
+
+MOST_LETTERS = 300  # of a case in words
+
+Answer = tuple[dict[str, Any], dict[str, int]]
+
+
+def described(request: dict[str, Any], fds: dict[str, int]) -> Answer:
+    """Of each case: `to_message` of its arguments without arrays, forms of its outputs (None where they are not known
+    without values), operations of its Model, elements of both and a text; and the init arguments.
+    """
+    with loaded_task(request) as task:
+        try:
+            with _without_values():
+                return _described(task, request["seed"]), {}
+        except UsageError:
+            if "torch" not in sys.modules:
+                raise
+        return _described(task, request["seed"]), {}
+
+
+def _without_values() -> AbstractContextManager[Any]:
+    torch = sys.modules.get("torch")
+    return torch.device("meta") if torch is not None else nullcontext()
+
+
+def _described(task: LoadedTask, seed: int) -> dict[str, Any]:
+    cases = task.cases(seed)
+    init = to_message(list(task.init()), None)
+    model = task.model() if "torch" in sys.modules else None
+    return {"init": init, "cases": [_case(task, model, arguments) for arguments in cases]}
+
+
+def _case(task: LoadedTask, model: Any, arguments: Arguments) -> dict[str, Any]:
+    outputs, ops = None, None
+    if model is not None and _on_meta(arguments):
+        with record_ops(task.path) as recorded:
+            outputs = task.outputs(model, arguments)
+        ops = [op.to_json() for op in recorded]
+    inputs = tensors_in([*arguments[0], *arguments[1].values()])
+    return {
+        "arguments": to_message(list(arguments), None),
+        "outputs": None if outputs is None else [_form(x) for x in outputs],
+        "ops": ops,
+        "inputs": [_form(x) for x in inputs],
+        "elements": sum(math.prod(x.shape) for x in (*inputs, *tensors_in(outputs or []))),
+        "text": text_of(arguments),
+    }
+
+
+def _on_meta(arguments: Arguments) -> bool:
+    """Whether nothing is computed: a case of values is only run when they are judged."""
+    found = tensors_in([*arguments[0], *arguments[1].values()])
+    return all(x.is_meta for x in found if hasattr(x, "is_meta"))
+
+
+def _form(value: Any) -> list[Any] | None:
+    """Shape and dtype of an output; None of what is no tensor."""
+    if not is_tensor(value):
+        return None
+    form = form_of(value)
+    return [list(form.shape), form.dtype]
+
+
+def text_of(arguments: Arguments) -> str:
+    """Arguments in words: "float32[64, 128], 3, dim=1"."""
+    args, named = arguments
+    words = [*map(_word, args), *(f"{k}={_word(x)}" for k, x in named.items())]
+    return _cut(", ".join(words) or "no arguments")
+
+
+def _word(value: Any) -> str:
+    if is_tensor(value):
+        form = form_of(value)
+        return f"{form.dtype}{list(form.shape)}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_word, value))}]"
+    return repr(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."

@@ -31,8 +31,8 @@ class AnswerRequest:
 
     text, name: the answer's source, and the file name that messages give. entry: the class or function in it; siblings:
     texts of the modules beside it that it imports. torch: whether tensors are torch's.
-    device: options of `device_everywhere` (product, overrides, compiler, ...). values: whether launches compute values; if
-    not, each case is called once with zeros.
+    device: options of `device_everywhere`; product is a name or `Product.to_dict()`.
+    values: whether launches compute values; if not, each case is called once with zeros.
     init: `to_message` of (arguments, named arguments) of ModelNew. state: `to_message` of the `state_dict` of the task's
     Model. cases: `to_message` of (arguments, named arguments) of each case; arrays in the file "first". second: the same
     cases with other values, in the file "second": put into the memory of the first, before the answer is called again.

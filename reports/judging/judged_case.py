@@ -20,7 +20,13 @@ from .verdict import (
     ComparedOutput,
 )
 
-ENDS = {NOT_LOADED: NOT_COMPILED, KERNEL: NOT_COMPILED, FIT: NO_FIT, NEEDS_VALUES: DEFERRED, UNKNOWN: DEFERRED}
+ENDS = {
+    NOT_LOADED: NOT_COMPILED,
+    KERNEL: NOT_COMPILED,
+    FIT: NO_FIT,
+    NEEDS_VALUES: DEFERRED,
+    UNKNOWN: DEFERRED,
+}
 
 
 @dataclass(frozen=True)

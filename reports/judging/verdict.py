@@ -80,6 +80,12 @@ class ComparedOutput:
     outside: int = 0
     message: str = ""
 
+    @classmethod
+    def from_json(cls, data: Any) -> ComparedOutput:
+        """As it is within the JSON of a verdict."""
+        found: ComparedOutput = decode_plain(data, cls, "output")
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencePart:

@@ -5,6 +5,7 @@
     ascendtile.tiling      the fastest tiling of an operator or of a kernel of yours, with its proof
     ascendtile.reports     what the command line `ascendtile` prints, pages, pictures and traces
     ascendtile.calibrate   figures of a product fitted to a profile of your own board
+    ascendtile.judge       the answer to a task of a benchmark: right, how fast, does it fit
 
 In a terminal: `ascendtile demo`, then `ascendtile --help`.
 
@@ -35,5 +36,8 @@ from ascendtile._names import public_names
 
 __version__ = "0.1.0"
 __all__ = ["kernels", "reports", "simulator", "tiling"]
-LATER = {"calibrate": "ascendtile.kernels.validation.calibration"}
+LATER = {
+    "calibrate": "ascendtile.kernels.validation.calibration",
+    "judge": "ascendtile.reports.judging.judge",
+}
 __getattr__, __dir__ = public_names(__name__, ["__version__", *LATER], __all__, LATER)

@@ -43,6 +43,17 @@ def test_factories_and_moves() -> None:
     assert torch.randn(2, generator=torch.Generator(device="npu").manual_seed(0), device="npu").shape == (2,)
 
 
+def test_a_seed_for_the_device_is_that_of_the_cpu_also_where_cuda_means_it() -> None:
+    torch.manual_seed(3)
+    wanted = torch.rand(2)
+    torch.npu.manual_seed_all(3)
+    assert torch.equal(torch.rand(2), wanted)
+    triton_shim.uninstall()
+    with triton_shim.installed(("npu", "cuda")):
+        torch.manual_seed(3)  # which seeds every device
+        assert torch.equal(torch.rand(2), wanted)
+
+
 def test_threads_know_the_device_too() -> None:
     import threading
     from concurrent.futures import ThreadPoolExecutor

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ....simulator.errors import UsageError
+from ....simulator.record.files import read_whole
 
 MOST_BYTES = 4 << 20
 GROUPS = "get_input_groups"
@@ -73,15 +74,9 @@ class AnswerFile:
 def read_text(path: Path, what: str) -> str:
     """The text of a file; `UsageError` if there is none, it is no text, or too large."""
     try:
-        if path.is_dir():
-            raise UsageError(f"{path}: {what} is a Python file, this is a folder")
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path}: {what} has {path.stat().st_size} bytes, at most {MOST_BYTES} are read")
-        return path.read_text(encoding="utf-8-sig")
+        return read_whole(path, MOST_BYTES, what).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: {what} is no text in UTF-8") from None
-    except OSError as e:
-        raise UsageError(f"{path}: cannot read the {what.split()[-1]}: {e.strerror}") from None
+        raise UsageError(f"{path}: {what} is a text in UTF-8, this file is none") from None
 
 
 def read_task(path: Path) -> TaskFile:

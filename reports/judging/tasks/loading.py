@@ -61,7 +61,7 @@ def module_of(text: str, name: str, path: str) -> ModuleType:
 def seed_everything(seed: int) -> None:
     """Random numbers of Python, numpy and torch, where it is there, from here on."""
     random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002: what tasks draw from
+    np.random.seed(seed % 2**32)  # noqa: NPY002 (what tasks draw from)
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(seed)

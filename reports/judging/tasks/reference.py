@@ -95,7 +95,7 @@ def judged(request: dict[str, Any], fds: dict[str, int]) -> Answer:
     request: as of `values`, and benchmark, calls: of each case the `to_message` of the outputs of each call, layout: of the
     file "outputs".
     """
-    arrays = unpacked(request["layout"], fds["outputs"], MOST_BYTES)
+    arrays = unpacked(request["layout"], fds["outputs"], MOST_BYTES, writable=True)
     with loaded_task(request) as task:
         reference = _Reference(task)
         found: list[list[list[ComparedOutput]]] = [[] for _ in request["cases"]]

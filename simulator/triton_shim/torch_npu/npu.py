@@ -100,6 +100,11 @@ def _torch() -> Any:
     return torch
 
 
+def _seed(seed: int) -> None:
+    """Past `torch.manual_seed`, which seeds every device and would come back here."""
+    _torch().default_generator.manual_seed(int(seed))
+
+
 def device_names() -> dict[str, Any]:
     """What `torch.npu` and, when asked for, `torch.cuda` have: an object of its own for each name, as torch wants it."""
 
@@ -128,8 +133,8 @@ def _device_names() -> dict[str, Any]:
         "is_available": lambda: True,
         "is_bf16_supported": lambda *_: "bfloat16" in current_device().product.texts("dtypes.storage"),
         "is_initialized": lambda: True,
-        "manual_seed": lambda seed: _torch().manual_seed(seed),
-        "manual_seed_all": lambda seed: _torch().manual_seed(seed),
+        "manual_seed": _seed,
+        "manual_seed_all": _seed,
         "reset_peak_memory_stats": _nothing,
         "set_device": _nothing,
         "set_rng_state": lambda state, device=None: _torch().set_rng_state(state),

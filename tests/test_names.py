@@ -55,7 +55,7 @@ def test_a_name_that_is_not_there_is_told_as_python_tells_it(package):
 
 
 def test_the_package_lists_its_parts_and_its_version():
-    assert sorted(dir(ascendtile)) == sorted(["__version__", "calibrate", *PARTS])
+    assert sorted(dir(ascendtile)) == sorted(["__version__", "calibrate", "judge", *PARTS])
     assert ascendtile.__version__ == version("ascendtile")
 
 

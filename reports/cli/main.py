@@ -26,16 +26,16 @@ COMMANDS = "ascendtile.reports.cli.commands"
 
 
 class Commands(click.Group):
-    """The commands are the modules of `commands/`, with - for _; one is imported when it is asked for."""
+    """The commands are the modules of `commands/` and of the folders in it, with - for _; one is imported when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        folder = Path(__file__).with_name("commands")
-        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules([str(folder)]))
+        return sorted(command_modules())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        module = command_modules().get(cmd_name)
+        if module is None:
             return None
-        command: click.Command = import_module(f"{COMMANDS}.{cmd_name.replace('-', '_')}").command
+        command: click.Command = import_module(module).command
         return command
 
     def resolve_command(
@@ -47,6 +47,16 @@ class Commands(click.Group):
                 f"no command {name!r}; there are {', '.join(self.list_commands(ctx))}", ctx
             )
         return super().resolve_command(ctx, args)
+
+
+def command_modules() -> dict[str, str]:
+    """Command -> the module that has it."""
+    folder = str(Path(__file__).with_name("commands"))
+    found = {}
+    for module in pkgutil.walk_packages([folder], f"{COMMANDS}."):
+        if not module.ispkg:
+            found[module.name.rpartition(".")[2].replace("_", "-")] = module.name
+    return found
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:

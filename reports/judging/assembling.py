@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .answer_log import FIT, RAISED, Ended, LaunchLog
-from .controller import Asked
+from .controller import JudgeRequest
 from .judged_case import JudgedCase
 from .tasks.comparing import one_report
 from .tasks.files import AnswerError
@@ -220,7 +220,7 @@ def case_rows(cases: Iterable[JudgedCase], prices: Mapping[int, Mapping[str, Any
 # ---- the verdict ----
 
 
-def verdict_of(cases: Sequence[JudgedCase], asked: Asked, product: str) -> Verdict:
+def verdict_of(cases: Sequence[JudgedCase], asked: JudgeRequest, product: str) -> Verdict:
     """All cases of an answer as one verdict."""
     case, logs = worst(cases), launches_of(cases)
     verdict = case.verdict

@@ -37,7 +37,7 @@ class TaskError(RunError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgeRequest:
     """What is to be judged and how. device: options of the device, of plain data."""
 
     task: TaskFile
@@ -65,7 +65,7 @@ class Asked:
 class Judgement:
     """Judges by calls of one job."""
 
-    asked: Asked
+    asked: JudgeRequest
     job: Job
 
     def cases(self) -> list[JudgedCase]:

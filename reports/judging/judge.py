@@ -12,7 +12,7 @@ from ...simulator.device import DEFAULT_PRODUCT, device
 from ...simulator.errors import UsageError
 from ...simulator.products import Product, load_product, product_names
 from .assembling import not_compiled, verdict_of
-from .controller import Asked, Judgement
+from .controller import JudgeRequest, Judgement
 from .processes.limits import Limits
 from .processes.pool import Job, Pool
 from .tasks.files import AnswerError, TaskFile, read_answer, read_task
@@ -81,14 +81,14 @@ def judge(
 def judge_files(
     task: TaskFile, answer: Path, options: Mapping[str, Any], *, job: Job | None = None, **asked: Any
 ) -> Verdict:
-    """The same of a task that was read. options: of `device_options`; asked: fields of `Asked`."""
+    """The same of a task that was read. options: of `device_options`; asked: fields of `JudgeRequest`."""
     product = options["product"]
     name = product if isinstance(product, str) else Product.from_dict(product).name
     try:
         found = read_answer(answer, task)
     except AnswerError as e:
         return not_compiled(e, name)
-    wanted = Asked(task, found, options, **asked)
+    wanted = JudgeRequest(task, found, options, **asked)
     with _job(job, wanted.needs_torch) as given:
         return verdict_of(Judgement(wanted, given).cases(), wanted, name)
 

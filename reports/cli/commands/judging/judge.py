@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..options import (
+from ...options import (
     AssignmentCommand,
     compiler_option,
     json_option,
@@ -18,8 +18,8 @@ from ..options import (
 )
 
 if TYPE_CHECKING:
-    from ...judging.processes.limits import Limits
-    from ...judging.verdict import Verdict
+    from ....judging.processes.limits import Limits
+    from ....judging.verdict import Verdict
 
 NOT_ACCEPTED = 1  # exit status
 
@@ -59,8 +59,8 @@ def command(**options: Any) -> None:
         raise click.UsageError("--full is about values, which --no-values leaves out")
     _check_output(asked)
     verdict = _judged(asked)
-    from ...terminal.console import present
-    from ...terminal.verdict_view import verdict_page
+    from ....terminal.console import present
+    from ....terminal.judging.page import verdict_page
 
     if asked.output:
         _write(verdict, asked.output)
@@ -69,7 +69,7 @@ def command(**options: Any) -> None:
 
 
 def _judged(asked: SimpleNamespace) -> Verdict:
-    from ...judging.judge import judge
+    from ....judging.judge import judge
 
     return judge(
         asked.task,
@@ -86,7 +86,7 @@ def _judged(asked: SimpleNamespace) -> Verdict:
 
 
 def _limits(seconds: float | None) -> Limits | None:
-    from ...judging.processes.limits import Limits
+    from ....judging.processes.limits import Limits
 
     return None if seconds is None else Limits(cpu_s=seconds, wall_s=10 * seconds)
 
@@ -95,7 +95,7 @@ def _check_output(asked: SimpleNamespace) -> None:
     """Refuse what cannot be written before anything runs."""
     if not asked.output:
         return
-    from ....simulator.record.files import check_target
+    from .....simulator.record.files import check_target
 
     if not asked.output.endswith(".json"):
         raise click.UsageError(f"-o {asked.output}: the name must end in .json")
@@ -105,8 +105,8 @@ def _check_output(asked: SimpleNamespace) -> None:
 def _write(verdict: Verdict, path: str) -> None:
     import json
 
-    from ....simulator.record.files import write_whole
-    from ...terminal.console import note
+    from .....simulator.record.files import write_whole
+    from ....terminal.console import note
 
     text = json.dumps(verdict.to_json(), indent=1, allow_nan=False)
     write_whole(path, f"{text}\n".encode())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...simulator.record.run import INTERVAL_PERCENT
-from ..facts import texts
-from ..judging.verdict import CaseVerdict, ComparedOutput, ReferenceTime, Verdict
-from .sections import Block, more
-from .tables import add_row, fact, item, make_table
+from ....simulator.record.run import INTERVAL_PERCENT
+from ...facts import texts
+from ...judging.verdict import CaseVerdict, ComparedOutput, ReferenceTime, Verdict
+from ..sections import Block, more
+from ..tables import add_row, fact, item, make_table
 
 MOST_LINES = 12  # of a message of the compiler
 MOST_LAUNCHES = 6

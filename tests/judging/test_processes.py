@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ascendtile.reports.judging.processes import Limits, Zygote
+from ascendtile.reports.judging.processes import Limits, Zygote, bubblewrap
 from ascendtile.reports.judging.processes.watching import family
 from ascendtile.simulator.errors import UsageError
 
@@ -192,6 +192,21 @@ def test_limits_hold_where_namespaces_are_forbidden(zygote, call):
     assert found["kept_from"] == ["network", "system calls"]
     assert found["replies"] == [x[3] for x in WITHOUT_NAMESPACES]
     assert found["left"] == 1
+
+
+@LINUX
+def test_bubblewrap_does_it_where_it_must(monkeypatch, tmp_path):
+    if not bubblewrap._succeeds([*bubblewrap.command(()), "true"]):
+        pytest.skip("bubblewrap is not installed, or does not work here")
+    monkeypatch.setattr(bubblewrap, "is_needed", lambda: True)
+    with Zygote(folders=[CALLED]) as zygote:
+        known = zygote.call(
+            "process_functions:told", {"paths": [str(tmp_path), str(Path.home() / ".bashrc")]}
+        )
+        mine = str(os.getpid())
+        assert {"files", "network"} <= set(zygote.kept_from)
+        assert known.answer["seen"] == []
+        assert mine not in known.answer["pids"]
 
 
 @LINUX

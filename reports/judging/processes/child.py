@@ -21,11 +21,16 @@ MOST_FDS = 1 << 12  # numbers of files that the process that forks can have: two
 TRACEBACK = 20_000  # characters that are told
 
 
-def become(work: socket.socket, output: int, limits: Limits, function: str, kept_from: set[str]) -> None:
-    """All of the life of a child; does not return. work: where the request comes from and the answer goes."""
+def become(
+    work: socket.socket, output: int, limits: Limits, function: str, kept_from: set[str], folder: str
+) -> None:
+    """All of the life of a child; does not return. work: where the request comes from and the answer goes.
+
+    folder: where it is, and where its temporary files go.
+    """
     code = 1
     try:
-        _alone(limits, kept_from)
+        _alone(limits, kept_from, folder)
         _streams(output, work)
         _limit(limits)
         _serve(work, function, limits)
@@ -40,14 +45,14 @@ def become(work: socket.socket, output: int, limits: Limits, function: str, kept
         os._exit(code)
 
 
-def _alone(limits: Limits, kept_from: set[str]) -> None:
+def _alone(limits: Limits, kept_from: set[str], folder: str) -> None:
     """Nobody else's processes and files; no right to change that."""
     os.setsid()
-    if namespaces.FILES in kept_from:
+    if namespaces.PROCESSES in kept_from:
         namespaces.unshare(namespaces.NEW_MOUNTS | namespaces.NEW_IPC)
         file_view.fresh_places(limits.written_bytes)
-        os.environ["HOME"] = "/tmp"
-        os.chdir("/tmp")
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    os.chdir(folder)
     namespaces.give_up_capabilities()
     if namespaces.CALLS in kept_from:
         system_calls.refuse(others_are_seen=namespaces.PROCESSES not in kept_from)

@@ -1,4 +1,4 @@
-"""Which files a child sees: Python, packages that were imported so far, libraries of the system; an empty /tmp of its own.
+"""Which files a child sees: Python, its packages, libraries of the system; an empty /tmp of its own.
 
 Everything else is not there: neither the home folder, nor the folder of the task, nor one that an earlier child wrote.
 """
@@ -21,6 +21,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/devices/sys
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime")
 DEVICES = ("null", "zero", "full", "random", "urandom")
 REMOUNT = 32
+PACKAGES = ("site-packages", "dist-packages")
 FEW_BYTES = 1 << 20  # of a root of empty folders
 
 
@@ -29,10 +30,7 @@ def python_folders() -> list[str]:
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix}
     found = [os.path.join(p, name) for p in prefixes for name in ("lib", "lib64", "pyvenv.cfg")]
     found += [os.path.dirname(sys.executable), os.path.dirname(os.path.realpath(sys.executable))]
-    found += [p for p in sys.path if p]
-    for module in list(sys.modules.values()):
-        with contextlib.suppress(Exception):  # modules that are not quite modules
-            found += list(getattr(module, "__path__", None) or ())
+    found += [p for p in sys.path if os.path.basename(p) in PACKAGES]
     specs = (importlib.util.find_spec(f"ascendtile.{name}") for name in ascendtile.__all__)
     return found + [p for s in specs if s is not None for p in s.submodule_search_locations or ()]
 
@@ -46,17 +44,22 @@ def outermost(paths: Iterable[str]) -> list[str]:
     return kept
 
 
+def links(paths: Iterable[str]) -> dict[str, str]:
+    """Those that are links, or stand in folders that are, and what they lead to."""
+    wanted = {os.path.abspath(p) for p in paths if os.path.exists(p)}
+    return {p: os.path.realpath(p) for p in sorted(wanted) if os.path.realpath(p) != p}
+
+
 def enter(folders: Iterable[str]) -> None:
     """From now on this process, which must have mounts of its own, sees these folders and those of the system."""
-    links = {p: os.readlink(p) for p in SYSTEM if os.path.islink(p)}
-    linked = {p: os.path.realpath(p) for p in folders if os.path.realpath(p) != os.path.abspath(p)}
-    shown = outermost([*SYSTEM, *SYSTEM_FILES, *folders])
+    wanted = [*SYSTEM, *SYSTEM_FILES, *folders]
+    shown, linked = outermost(wanted), links(wanted)
     mount("tmpfs", BUILT_AT, "tmpfs", NO_SUID | NO_DEVICES, f"size={FEW_BYTES},mode=755")
     os.mkdir(BUILT_AT + OLD)
     turn_root(BUILT_AT, BUILT_AT + OLD)
     for path in shown:
         _show(path)
-    for path, target in (*links.items(), *linked.items()):
+    for path, target in linked.items():
         _link(path, target)
     _devices()
     for name in ("/proc", "/tmp"):

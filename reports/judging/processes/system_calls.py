@@ -1,7 +1,8 @@
 """System calls that a child may not make: a filter of the kernel, which needs no right.
 
-It holds where namespaces are forbidden. Refused are sockets of every kind but those between processes of this machine, other processes' memory, and what changes
-the machine. Sources: seccomp(2); numbers: the kernel's `syscall_64.tbl` (x86_64), `asm-generic/unistd.h` (aarch64).
+It holds where namespaces are forbidden. Refused are sockets of every kind but those between processes of this machine, other
+processes' memory, and what changes the machine. Sources: seccomp(2); numbers from the kernel's `syscall_64.tbl` (x86_64) and
+`asm-generic/unistd.h` (aarch64).
 """
 
 from __future__ import annotations

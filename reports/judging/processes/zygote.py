@@ -24,7 +24,7 @@ from typing import Any, cast
 import ascendtile
 
 from ....simulator.errors import RunError, UsageError
-from . import messages
+from . import bubblewrap, messages
 from .arrays import memory_file
 from .limits import Limits, Reply, Status
 
@@ -81,11 +81,12 @@ class Zygote:
         self.lock = threading.Lock()
         self.errors = memory_file("errors")
         self.control, theirs = socket.socketpair()
-        options = json.dumps({"torch": torch, "modules": list(modules)})
         paths = [*map(str, folders), *_own_folders()]
+        wrapper = bubblewrap.command(paths) if bubblewrap.is_needed() else []
+        options = json.dumps({"torch": torch, "modules": list(modules), "wrapped": bool(wrapper)})
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", START, str(theirs.fileno()), options, *paths],
+                [*wrapper, sys.executable, "-P", "-c", START, str(theirs.fileno()), options, *paths],
                 env={**{k: v for k in PASSED if (v := os.environ.get(k))}, **FIXED},
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,

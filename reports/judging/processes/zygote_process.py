@@ -9,8 +9,11 @@ import contextlib
 import gc
 import os
 import selectors
+import shutil
 import signal
 import socket
+import sys
+import tempfile
 import time as clock
 import traceback
 from collections.abc import Sequence
@@ -36,6 +39,7 @@ class Running:
     limits: Limits
     status: socket.socket
     deadline: float
+    folder: str
     before_bytes: int
     given: set[int]
     most_bytes: int = 0
@@ -43,11 +47,12 @@ class Running:
     ended_for: tuple[str, str] | None = None  # status and reason, of one that was killed here
 
 
-def main(control_fd: int, torch: bool, modules: Sequence[str]) -> None:
-    """Until who started this closes `control_fd`."""
+def main(control_fd: int, torch: bool, modules: Sequence[str], wrapped: bool) -> None:
+    """Until who started this closes `control_fd`. wrapped: whether bubblewrap keeps this process from files and network."""
     control = socket.socket(fileno=control_fd)
     try:
-        kept_from = _alone() | ({CALLS, NETWORK} if system_calls.are_filtered() else set())
+        kept_from = {FILES, NETWORK} if wrapped else _alone()
+        kept_from |= {CALLS, NETWORK} if system_calls.are_filtered() else set()
         _import(torch, modules)
         _turn_to_files(kept_from)
     except BaseException as e:
@@ -110,8 +115,8 @@ def _import(torch: bool, modules: Sequence[str]) -> None:
 
 
 def _turn_to_files(kept_from: set[str]) -> None:
-    if FILES in kept_from:
-        file_view.enter(file_view.python_folders())
+    if PROCESSES in kept_from:
+        file_view.enter([*file_view.python_folders(), *sys.path])
         with contextlib.suppress(OSError):  # children make no namespaces of their own
             namespaces.write("/proc/sys/user/max_user_namespaces", "0")
 
@@ -179,12 +184,13 @@ class Zygotes:
         if self.own_pids >= 0:
             namespaces.new_pids_for_children(self.own_pids)
         before = watching.held_bytes([os.getpid()], set(), 0)
+        folder = "/tmp" if PROCESSES in self.kept_from else tempfile.mkdtemp(prefix="ascendtile-")
         pid = os.fork()
         if pid == 0:
-            child.become(work, output, limits, call["function"], self.kept_from)
+            child.become(work, output, limits, call["function"], self.kept_from, folder)
         deadline = clock.monotonic() + limits.wall_s
         given = {*call["given"], os.fstat(output).st_ino}
-        self.running[pid] = Running(pid, limits, status, deadline, before, given)
+        self.running[pid] = Running(pid, limits, status, deadline, folder, before, given)
         self.selector.register(status, selectors.EVENT_READ, pid)
 
     def _reap(self) -> None:
@@ -202,6 +208,7 @@ class Zygotes:
         if PROCESSES not in self.kept_from:  # else the kernel ended what it started
             with contextlib.suppress(OSError):
                 os.killpg(done.pid, signal.SIGKILL)
+            shutil.rmtree(done.folder, ignore_errors=True)
         with contextlib.suppress(KeyError):  # who asked closed it before
             self.selector.unregister(done.status)
         used = {"cpu_s": cpu_s, "memory_bytes": done.most_bytes, "processes": done.most_processes}

@@ -1,0 +1,98 @@
+"""Which functions are what they were: torch's, Triton's, Python's, numpy's and this package's, before and after an answer.
+
+Whoever replaces one changes what others measure or compute: a clock, a comparison, a launch. Their code cannot be changed in
+place: see `refusals.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from operator import is_
+from types import FunctionType
+from typing import Any
+
+from ..verdict import Cheat
+
+TORCH = (
+    "torch",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.autograd",
+    "torch.cuda",
+    "torch.npu",
+    "torch.testing",
+)
+PYTHON = (
+    "builtins",
+    "time",
+    "timeit",
+    "math",
+    "os",
+    "sys",
+    "gc",
+    "linecache",
+    "inspect",
+    "json",
+    "types",
+    "functools",
+)
+NUMPY = ("numpy", "numpy.testing")
+OF_TIME = ("time", "timeit", "triton.testing", "triton.backends.ascend.testing")
+OWN = "ascendtile."
+CLOCKS = ("Event", "synchronize", "elapsed_time", "record", "do_bench", "perf_counter", "Clock", "time_us")
+
+# Name of a module or class -> itself, and what stood in it. Values are kept, so that none takes the place of another.
+Snapshot = dict[str, tuple[Any, dict[str, Any]]]
+
+
+def snapshot() -> Snapshot:
+    """Everything that is looked at."""
+    return {name: (owner, dict(vars(owner))) for name, owner in _owners()}
+
+
+def replaced(before: Snapshot) -> list[Cheat]:
+    """Functions and classes that are no longer what they were. What was added is left alone."""
+    return [
+        Cheat(name=_kind(owner, name), message=f"replaces {owner}.{name}", line=_line(now.get(name)))
+        for owner, (found, was) in before.items()
+        if not _same(was, now := dict(vars(found)))
+        for name, x in was.items()
+        if now.get(name) is not x and _is_function(x)
+    ]
+
+
+def _same(was: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether every value is the same object: quick, as all of them mostly are."""
+    return len(was) == len(now) and all(map(is_, was.values(), now.values()))
+
+
+def _is_function(x: Any) -> bool:
+    return callable(x) or isinstance(x, staticmethod | classmethod | property)
+
+
+def _kind(owner: str, name: str) -> str:
+    if owner in OF_TIME or any(n in (name, owner.rpartition(".")[2]) for n in CLOCKS):
+        return "timing_replaced"
+    return "harness_tampered" if owner.startswith(OWN) else "function_replaced"
+
+
+def _line(x: Any) -> int | None:
+    return x.__code__.co_firstlineno if isinstance(x, FunctionType) else None
+
+
+def _owners() -> Iterator[tuple[str, Any]]:
+    """Modules, and classes whose methods are looked at, each by its full name."""
+    own = [n for n in sys.modules if n.startswith((OWN, "triton"))]
+    for name in (*TORCH, *PYTHON, *NUMPY, *own):
+        module = sys.modules.get(name)
+        if module is None:
+            continue
+        yield name, module
+        with_methods = name.startswith(OWN) or name == "torch.nn"
+        for key, x in list(vars(module).items()) if with_methods else ():
+            if isinstance(x, type) and x.__module__.startswith(name):
+                yield f"{name}.{key}", x
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        yield from (("torch.Tensor", torch.Tensor), ("torch.autograd.Function", torch.autograd.Function))

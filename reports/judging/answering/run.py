@@ -1,0 +1,194 @@
+"""What the judge calls in the answer's process: load it, call it twice a case, write down what it does.
+
+The second call has other values in the same memory, so that what was kept by shape or address shows.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ....simulator import triton_shim
+from ....simulator.call import Call
+from ....simulator.device import device_everywhere
+from ....simulator.observers import watch, watch_calls
+from ....simulator.triton_shim.scripts.collecting import Collector
+from ..answer_log import NOT_LOADED, AnswerLog, AnswerRequest, CallLog, Ended
+from ..cheats.evidence import CallEvidence, NarrowedValue, ReturnedTensor
+from ..exchange import Arrays, from_message, is_tensor, to_message
+from ..pricing.host_ops import classify, record_ops
+from ..processes import packed, unpacked
+from .endings import ended
+from .fingerprints import replaced, snapshot
+from .launches import launch_logs, narrowed_in
+from .loading import WEIGHTS_SEED, entry_of, files_of, held_by, module_of, seed_everything
+from .memory import ArrayMemory, TorchMemory, named_leaves
+from .refusals import Guard
+from .streams import Streams
+
+DEVICES = ("npu", "cuda")
+MOST_BYTES = 1 << 40
+Calls = tuple[tuple[CallLog, ...], ...]
+
+
+def answer_calls(request: Mapping[str, Any], fds: Mapping[str, int]) -> tuple[dict[str, Any], dict[str, int]]:
+    """The log of an answer, see `answer_log.py`, and the file "outputs" with the arrays of what it returned."""
+    asked = AnswerRequest.from_json(request)
+    if asked.torch:
+        import torch
+
+        torch.set_grad_enabled(False)
+    inputs = {n: unpacked(asked.layouts[n], fd, MOST_BYTES, writable=True) for n, fd in fds.items()}
+    before = {n: unpacked(asked.layouts[n], fd, MOST_BYTES) for n, fd in fds.items()}
+    answering = Answering(asked, inputs, before)
+    with ExitStack() as blocks:
+        for block in answering.blocks():
+            blocks.enter_context(block)
+        log = answering.log()
+    layout, fd = packed(answering.outputs)
+    return replace(log, layout=layout).to_json(), {"outputs": fd}
+
+
+@dataclass
+class OneCall:
+    """What is seen during one call."""
+
+    launches: Collector = field(default_factory=Collector)
+    narrowed: dict[NarrowedValue, None] = field(default_factory=dict)
+
+
+class Answering:
+    """One answer. inputs: arrays that it may write to, by the file they came in; before: what they were."""
+
+    def __init__(
+        self, asked: AnswerRequest, inputs: Mapping[str, Arrays], before: Mapping[str, Arrays]
+    ) -> None:
+        self.asked, self.inputs, self.before = asked, inputs, before
+        self.outputs: Arrays = {}
+        self.memory = TorchMemory(asked.values) if asked.torch else ArrayMemory(asked.values)
+        self.streams = Streams()
+        self.files = files_of(asked)
+        self.seen = OneCall()
+
+    def blocks(self) -> Iterator[Any]:
+        """What is in force while the answer runs."""
+        yield device_everywhere(**{**self.asked.device, "values": self.asked.values})
+        yield triton_shim.installed(DEVICES)
+        yield self.memory.watching()
+        yield self.streams.watching()
+        yield watch_calls(self._called)
+        yield watch(lambda run: self.seen.launches.tell(run))
+
+    def _called(self, call: Call) -> None:
+        self.memory.launched(call)
+        self.streams.launched(self._line())
+        self.seen.narrowed |= dict.fromkeys(narrowed_in(call))
+
+    def _line(self) -> int:
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename in self.files:
+                return int(frame.f_lineno)
+            frame = frame.f_back
+        return 0
+
+    def log(self) -> AnswerLog:
+        """Load and call it, under guard."""
+        arrays = self.inputs.get("first", {})
+        init, state = (
+            from_message(x or {"plain": None}, arrays) for x in (self.asked.init, self.asked.state)
+        )
+        cases = [from_message(case, arrays) for case in self.asked.cases]
+        functions, guard = snapshot(), Guard(self.files)
+        disarm = guard.arm()
+        try:
+            calls, end = self._answered(init, state, cases)
+        finally:
+            disarm()
+        return AnswerLog(calls=calls, ended=end, cheats=(*guard.cheats.values(), *replaced(functions)))
+
+    def _answered(self, init: Any, state: Any, cases: list[Any]) -> tuple[Calls, Ended | None]:
+        """The calls of every case, or what ended the loading."""
+        try:
+            module = module_of(self.asked)
+            entry = entry_of(module, self.asked, init, state)
+        except BaseException as e:
+            return (), ended(e, self.files, NOT_LOADED)
+        self.memory.know(held_by(module, entry))
+        return tuple(self._case(entry, k, case) for k, case in enumerate(cases)), None
+
+    def _case(self, entry: Callable[..., Any], k: int, case: Any) -> tuple[CallLog, ...]:
+        logs = [self._call(entry, case, f"{k}.0", self.before.get("first", {}))]
+        if self.asked.second and logs[0].ended is None:
+            first, second = (list(_array_names(x[k])) for x in (self.asked.cases, self.asked.second))
+            others = dict(zip(first, (self.before["second"][n] for n in second), strict=True))
+            for name, values in others.items():
+                self.inputs["first"][name][...] = values
+            logs.append(self._call(entry, case, f"{k}.1", others))
+        return tuple(logs)
+
+    def _call(
+        self, entry: Callable[..., Any], case: Any, path: str, before: Mapping[str, np.ndarray]
+    ) -> CallLog:
+        """One call. before: what the arrays of the inputs held."""
+        tensors = {n: x for n, x in named_leaves(dict(enumerate(case[0])) | case[1]) if is_tensor(x)}
+        alive = set(threading.enumerate())
+        self.seen = OneCall()
+        self.streams.begin()
+        self.memory.begin(list(tensors.values()))
+        out, end = None, None
+        with record_ops(self.asked.name) as ops:
+            seed_everything(WEIGHTS_SEED)
+            try:
+                out = entry(*case[0], **case[1])
+            except BaseException as e:
+                end = ended(e, self.files)
+        self.memory.counting = False
+        evidence = CallEvidence(
+            returned=() if end else tuple(self._returned(out, tensors)),
+            narrowed=tuple(self.seen.narrowed),
+            changed_inputs=self._changed(before) if self.asked.values else (),
+            host_elements=self.memory.host_elements,
+            unsynchronised=self.streams.unsynchronised,
+            threads=tuple(t.name for t in threading.enumerate() if t not in alive),
+        )
+        outputs = None if end else self._outputs(out, path)
+        return CallLog(
+            launches=launch_logs(self.seen.launches),
+            host_ops=tuple(op.to_json() for op in ops if classify(op) != "view"),
+            outputs=outputs,
+            ended=end,
+            evidence=evidence.to_json(),
+        )
+
+    def _returned(self, out: Any, tensors: dict[str, Any]) -> Iterator[ReturnedTensor]:
+        for path, x in named_leaves(out):
+            if is_tensor(x):
+                yield self.memory.returned(path, x, tensors)
+
+    def _changed(self, before: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+        """Names of input arrays whose bytes are no longer what they were."""
+        now = self.inputs.get("first", {})
+        return tuple(n for n, was in before.items() if n in now and now[n].tobytes() != was.tobytes())
+
+    def _outputs(self, out: Any, path: str) -> dict[str, Any]:
+        """What was returned, as plain tensors."""
+        return to_message(out, self.outputs if self.asked.values else None, path)
+
+
+def _array_names(message: Any) -> Iterator[str]:
+    """Names of the arrays of a message, in order."""
+    if isinstance(message, dict):
+        if isinstance(name := message.get("array"), str):
+            yield name
+        for x in message.values():
+            yield from _array_names(x)
+    elif isinstance(message, list):
+        for x in message:
+            yield from _array_names(x)

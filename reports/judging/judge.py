@@ -12,7 +12,7 @@ from ...simulator.device import DEFAULT_PRODUCT, device
 from ...simulator.errors import UsageError
 from ...simulator.products import Product, load_product, product_names
 from .assembling import not_compiled, verdict_of
-from .controller import JudgeRequest, Judgement
+from .controller import Judgement, JudgeRequest
 from .processes.limits import Limits
 from .processes.pool import Job, Pool
 from .tasks.files import AnswerError, TaskFile, read_answer, read_task
@@ -23,8 +23,9 @@ MODULES = (  # which the process that forks imports once, so that no call does
     "ascendtile.reports.judging.answering.run",
     "ascendtile.reports.judging.tasks.describing",
     "ascendtile.reports.judging.tasks.reference",
+    "ascendtile.reports.judging.warmed",
 )
-TORCH_MODULES = (*MODULES, "ascendtile.reports.judging.tasks.warmed")
+TORCH_MODULES = (*MODULES, "ascendtile.reports.judging.warmed_torch")
 
 
 def judge(

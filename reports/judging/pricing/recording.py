@@ -29,6 +29,11 @@ class DispatchedOps(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.ops, self.file, self.silent = ops, file, False
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Not wrapped by torch's compiler, whose import takes longer than a judgement."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)

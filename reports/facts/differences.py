@@ -150,17 +150,18 @@ def _errors(run: Run) -> dict[str, float]:
 
 
 def _settings(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
-    a, b = _said(first), _said(second)
+    a, b = said(first), said(second)
     return tuple((n, a.get(n, "-"), b.get(n, "-")) for n in dict.fromkeys((*a, *b)) if a.get(n) != b.get(n))
 
 
-def _said(run: Run) -> dict[str, str]:
+def said(run: Run) -> dict[str, str]:
+    """Every choice that views of differences name, and the arguments, as texts."""
     made = compiler(run) or "-"
     base = {"product": run.product.get("name"), **picked(run, "dtype case"), "cube": run.cube_math_type}
     figures = {f"figure {n}": x for n, x in facts.overrides(run).items()}
     options = {f"option {n}": x for n, x in run.options.items() if n != "compiler"}
     tiling = {f"tiling {n}": x for n, x in run.tiling.items()}
-    said = {
+    found = {
         "compiler": made,
         **base,
         "operator": run.op or run.name,
@@ -169,4 +170,4 @@ def _said(run: Run) -> dict[str, str]:
         **options,
         **figures,
     }
-    return {n: str(x) for n, x in said.items()}
+    return {n: str(x) for n, x in found.items()}

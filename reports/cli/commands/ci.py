@@ -1,0 +1,137 @@
+"""`ascendtile ci`: what kernels take in two commits, as a table for a pull request."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...testing.baseline.state import FILE
+from ..options import at_most_one, json_option
+
+if TYPE_CHECKING:
+    from ...testing.ci.changes import BaselineChanges
+    from ...testing.ci.commits import Measured
+
+REGRESSION = 1  # exit status
+
+
+def read_percent(ctx: click.Context, option: click.Parameter, text: str) -> float:
+    """ "5%" or "5" as 0.05."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise click.BadParameter(f"{text!r} is no percentage of 0 or more; write 5%", ctx, option)
+    return value / 100
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST ARGUMENT...]")
+@click.option(
+    "--baseline", default=FILE, show_default=True, metavar="FILE", help="The file that pytest keeps."
+)
+@click.option(
+    "--against", default="HEAD", show_default=True, metavar="REV", help="The commit to compare with."
+)
+@click.option(
+    "--of", "revision", metavar="REV", help="The commit that is compared; without, the working tree."
+)
+@click.option(
+    "--run",
+    "run",
+    is_flag=True,
+    help="Run the tests of both in checkouts of their own, whatever the files say.",
+)
+@click.option(
+    "--fail-above",
+    default="5%",
+    show_default=True,
+    metavar="P%",
+    callback=read_percent,
+    help="Exit status 1 where a kernel takes more than P % longer, or has new faults.",
+)
+@click.option("--markdown", is_flag=True, help="Print a table for a pull request.")
+@click.option(
+    "--example",
+    metavar="FOLDER",
+    help="Only write an example project into a new folder: kernel, tests, workflow.",
+)
+@json_option
+def command(**options: Any) -> None:
+    """Compare the kernels of two commits by the baselines that their tests keep.
+
+    The baseline is what `pytest --ascendtile-update` writes and a project commits. Without a commit of its own (--of) the
+    working tree is compared with the last commit, as `git diff` does. Arguments after -- are for pytest, with --run.
+
+    Exit status: 0 no regression, 1 a regression (or, with --run, tests that failed), 2 wrong usage or input.
+
+    Example: ascendtile ci --against main --markdown
+    """
+    asked = SimpleNamespace(**options)
+    at_most_one({"--markdown": asked.markdown, "--json": asked.as_json}, "are forms of their own")
+    if asked.example:
+        _write_example(asked.example)
+        return
+    if asked.arguments and not asked.run:
+        raise click.UsageError(f"{asked.arguments[0]} is an argument of pytest, which only --run starts")
+    before, after = _tested(asked) if asked.run else _kept(asked)
+    from ...testing.ci.changes import compare_baselines
+
+    found = compare_baselines(before.tests, after.tests, asked.fail_above, (before.name, after.name))
+    _show(asked, found)
+    if found.regressions or after.failed:
+        sys.exit(REGRESSION)
+
+
+def _tested(asked: SimpleNamespace) -> tuple[Measured, Measured]:
+    from ...testing.ci.commits import run_tests
+
+    folder = Path(asked.baseline).absolute().parent
+    before, after = (run_tests(folder, rev, asked.arguments) for rev in (asked.against, asked.revision))
+    return before, after
+
+
+def _kept(asked: SimpleNamespace) -> tuple[Measured, Measured]:
+    """The baselines that are committed. That of a commit from before there was one is empty; not both."""
+    from ....simulator.errors import UsageError
+    from ...terminal.console import note
+    from ...testing.ci.commits import HERE, Measured, committed, of_working_tree
+
+    file = Path(asked.baseline).absolute()
+    before = committed(file, asked.against)
+    after = of_working_tree(file) if asked.revision is None else committed(file, asked.revision)
+    if after is None:
+        where = HERE if asked.revision is None else asked.revision
+        raise UsageError(
+            f"{asked.baseline}: {where} has no such file; `pytest --ascendtile-update` writes it, commit it then"
+        )
+    if before is None:
+        note(f"{asked.against} has no {asked.baseline}: every kernel is new")
+    return before or Measured(asked.against, {}), after
+
+
+def _show(asked: SimpleNamespace, found: BaselineChanges) -> None:
+    from ...terminal.console import present
+
+    if asked.markdown:
+        from ...testing.ci.markdown import changes_markdown
+
+        sys.stdout.write(changes_markdown(found))
+        return
+    from ...testing.ci.views import changes_json, changes_page
+
+    present(asked.as_json, changes_json, changes_page, found)
+
+
+def _write_example(folder: str) -> None:
+    from ...terminal.console import note
+    from ...testing.ci.example_project import write_example
+
+    write_example(Path(folder))
+    note(f"wrote {folder}: cd there and run pytest")

@@ -153,7 +153,8 @@ if __name__ == "__main__":  # Cython starts processes, which import this file wh
                 "*.ipynb",
                 "*.json",
                 "py.typed",
-            ]
+            ],
+            "ascendtile.reports.testing": ["example/*", "example/.github/workflows/*"],
         },
         options={"build_ext": {"parallel": os.cpu_count()}},
         cmdclass={"build_ext": BuildExtensions},

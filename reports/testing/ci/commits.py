@@ -23,7 +23,7 @@ HERE = "the working tree"
 
 
 @dataclass(frozen=True)
-class Measured:
+class CommitFigures:
     """A baseline and where it is from. failed: whether tests of it did not pass, so that figures may be missing."""
 
     name: str
@@ -31,19 +31,19 @@ class Measured:
     failed: bool = False
 
 
-def committed(file: Path, revision: str) -> Measured | None:
+def committed(file: Path, revision: str) -> CommitFigures | None:
     """The file as a commit of its repository has it; None if it does not. `UsageError` if there is no such commit."""
     name = name_of(file.parent, revision)
     held = _git(file.parent, "ls-tree", "--name-only", name.commit, "--", file.name)
     if not held.strip():
         return None
     raw = _git(file.parent, "show", f"{name.commit}:./{file.name}")
-    return Measured(name.text, baseline_of(raw, f"{file.name} of {name.text}"))
+    return CommitFigures(name.text, baseline_of(raw, f"{file.name} of {name.text}"))
 
 
-def of_working_tree(file: Path) -> Measured | None:
+def of_working_tree(file: Path) -> CommitFigures | None:
     """The file as it is on disk; None if there is none."""
-    return Measured(HERE, read_baseline(file)) if file.exists() else None
+    return CommitFigures(HERE, read_baseline(file)) if file.exists() else None
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def name_of(folder: Path, revision: str) -> CommitName:
     return CommitName(commit, short if commit.startswith(revision) else f"{clean(revision, 60)} ({short})")
 
 
-def run_tests(folder: Path, revision: str | None, arguments: Sequence[str]) -> Measured:
+def run_tests(folder: Path, revision: str | None, arguments: Sequence[str]) -> CommitFigures:
     """What the tests of a commit write, or those of the working tree if it is None; neither tree is changed.
 
     Args:
@@ -83,7 +83,7 @@ def run_tests(folder: Path, revision: str | None, arguments: Sequence[str]) -> M
     prefix = _git(folder, "rev-parse", "--show-prefix").decode().strip()
     with _worktree(folder, name.commit) as tree:
         if not (tree / prefix).is_dir():
-            return Measured(name.text, {})
+            return CommitFigures(name.text, {})
         return _tested(tree / prefix, name.text, arguments)
 
 
@@ -99,7 +99,7 @@ def _worktree(folder: Path, commit: str) -> Iterator[Path]:
             _git(folder, "worktree", "remove", "--force", str(tree))
 
 
-def _tested(folder: Path, name: str, arguments: Sequence[str]) -> Measured:
+def _tested(folder: Path, name: str, arguments: Sequence[str]) -> CommitFigures:
     with tempfile.TemporaryDirectory(prefix="ascendtile-ci-") as outer:
         file = Path(outer, "baseline.json")
         options = ["-p", "no:cacheprovider", UPDATE, f"--ascendtile-baseline={file}"]
@@ -120,7 +120,7 @@ def _tested(folder: Path, name: str, arguments: Sequence[str]) -> Measured:
             sys.stderr.write(
                 f"tests of {name} failed, their figures are not compared:\n{_tail(done.stdout)}\n"
             )
-        return Measured(name, read_baseline(file) if file.exists() else {}, done.returncode == 1)
+        return CommitFigures(name, read_baseline(file) if file.exists() else {}, done.returncode == 1)
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...testing.baseline.state import FILE
-from ..options import at_most_one, json_option
+from ....testing.baseline.state import FILE
+from ...options import at_most_one, json_option
 
 if TYPE_CHECKING:
-    from ...testing.ci.changes import BaselineChanges
-    from ...testing.ci.commits import Measured
+    from ....testing.ci.changes import BaselineChanges
+    from ....testing.ci.commits import CommitFigures
 
 REGRESSION = 1  # exit status
 
@@ -81,7 +81,7 @@ def command(**options: Any) -> None:
     if asked.arguments and not asked.run:
         raise click.UsageError(f"{asked.arguments[0]} is an argument of pytest, which only --run starts")
     before, after = _tested(asked) if asked.run else _kept(asked)
-    from ...testing.ci.changes import compare_baselines
+    from ....testing.ci.changes import compare_baselines
 
     found = compare_baselines(before.tests, after.tests, asked.fail_above, (before.name, after.name))
     _show(asked, found)
@@ -89,19 +89,19 @@ def command(**options: Any) -> None:
         sys.exit(REGRESSION)
 
 
-def _tested(asked: SimpleNamespace) -> tuple[Measured, Measured]:
-    from ...testing.ci.commits import run_tests
+def _tested(asked: SimpleNamespace) -> tuple[CommitFigures, CommitFigures]:
+    from ....testing.ci.commits import run_tests
 
     folder = Path(asked.baseline).absolute().parent
     before, after = (run_tests(folder, rev, asked.arguments) for rev in (asked.against, asked.revision))
     return before, after
 
 
-def _kept(asked: SimpleNamespace) -> tuple[Measured, Measured]:
+def _kept(asked: SimpleNamespace) -> tuple[CommitFigures, CommitFigures]:
     """The baselines that are committed. That of a commit from before there was one is empty; not both."""
-    from ....simulator.errors import UsageError
-    from ...terminal.console import note
-    from ...testing.ci.commits import HERE, Measured, committed, of_working_tree
+    from .....simulator.errors import UsageError
+    from ....terminal.console import note
+    from ....testing.ci.commits import HERE, CommitFigures, committed, of_working_tree
 
     file = Path(asked.baseline).absolute()
     before = committed(file, asked.against)
@@ -113,25 +113,25 @@ def _kept(asked: SimpleNamespace) -> tuple[Measured, Measured]:
         )
     if before is None:
         note(f"{asked.against} has no {asked.baseline}: every kernel is new")
-    return before or Measured(asked.against, {}), after
+    return before or CommitFigures(asked.against, {}), after
 
 
 def _show(asked: SimpleNamespace, found: BaselineChanges) -> None:
-    from ...terminal.console import present
+    from ....terminal.console import present
 
     if asked.markdown:
-        from ...testing.ci.markdown import changes_markdown
+        from ....testing.ci.markdown import changes_markdown
 
         sys.stdout.write(changes_markdown(found))
         return
-    from ...testing.ci.views import changes_json, changes_page
+    from ....testing.ci.views import changes_json, changes_page
 
     present(asked.as_json, changes_json, changes_page, found)
 
 
 def _write_example(folder: str) -> None:
-    from ...terminal.console import note
-    from ...testing.ci.example_project import write_example
+    from ....terminal.console import note
+    from ....testing.ci.example_project import write_example
 
     write_example(Path(folder))
     note(f"wrote {folder}: cd there and run pytest")

@@ -140,7 +140,8 @@ if __name__ == "__main__":  # Cython starts processes, which import this file wh
     setup(
         packages=packages(),
         package_dir={PACKAGE: TOP, **{f"{PACKAGE}.{folder}": folder for folder in FOLDERS}},
-        # The sources of native modules are data, too: `engine_version` of the tilings' store is made from them.
+        # The sources of native modules are data, too: `engine_version` of the tilings' store is made from them. Pages are
+        # what the tool `docs` of `ascendtile serve` reads.
         package_data={
             "": [
                 "*.pxd",
@@ -152,6 +153,7 @@ if __name__ == "__main__":  # Cython starts processes, which import this file wh
                 "*.js",
                 "*.ipynb",
                 "*.json",
+                "*.md",
                 "py.typed",
             ],
             "ascendtile.reports.testing": ["example/*", "example/.github/workflows/*"],

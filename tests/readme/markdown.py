@@ -4,6 +4,7 @@
     ```console   `$ command`, and under it what it prints: `...` on a line of its own stands for any lines
     ```python    a block; names of earlier blocks are there
     ```csv       a table that a later command reads; it has the mark `file`
+    ```json      likewise, what a later command or another program reads
 
 A mark is an HTML comment on the lines before, which a reader of the page does not see: `<!-- needs: torch -->`. MARKS says
 which there are.
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-KINDS = ("sh", "console", "python", "csv")
+KINDS = ("sh", "console", "python", "csv", "json")
 MARKS = {
     "needs": None,  # modules that an extra brings: runs where they are installed
     "file": None,  # the block is kept as this file and not run; a later command does
@@ -90,8 +91,8 @@ def _end(lines: list[str], first: int) -> int:
 def _fenced(fence: re.Match[str], inside: list[str], line: int, marks: dict[str, str]) -> Block:
     if fence[2] not in KINDS:
         raise ValueError(f"line {line - 1}: a block is one of {KINDS}, got {fence[2]!r}")
-    if fence[2] == "csv" and "file" not in marks:
-        raise ValueError(f"line {line - 1}: a table of text is kept as a file: give it the mark file")
+    if fence[2] in ("csv", "json") and "file" not in marks:
+        raise ValueError(f"line {line - 1}: {fence[2]} is kept as a file: give it the mark file")
     return Block(fence[2], tuple(text.removeprefix(fence[1]) for text in inside), line, marks)
 
 

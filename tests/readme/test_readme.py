@@ -20,7 +20,7 @@ from .tables import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("simulator", "kernels", "tiling", "reports", "tests")
-NAMES = ("README*.md", "TABLES.md")
+NAMES = ("README*.md", "TABLES.md", "SKILL.md")
 PATHS = sorted([*ROOT.glob("README*.md"), *(p for f in FOLDERS for n in NAMES for p in (ROOT / f).rglob(n))])
 FILES = [pytest.param(p, id=str(p.relative_to(ROOT))) for p in PATHS]
 

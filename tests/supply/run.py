@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "supply"
-EXTRAS = ("test", "search", "cluster", "notebook")
+EXTRAS = ("test", "search", "cluster", "notebook", "serve")
 ENDS = ("lowest", "newest")
 
 

@@ -1,0 +1,61 @@
+"""The tools for clients of the Model Context Protocol, over whatever transport.
+
+Its official SDK from 2.0 on: handlers are arguments of `Server` there, in 1.x they are decorators of another signature.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel.server import Server
+
+import ascendtile
+
+from .desk import Desk
+from .instructions import INSTRUCTIONS
+from .tools.catalogue import TOOLS
+from .tools.tool import Tool
+
+
+def mcp_server(desk: Desk) -> Server[Any]:
+    """Lists the tools and has the desk do them. What goes wrong is a result, too, with `is_error`: agents read it."""
+
+    async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(t) for t in TOOLS.values()])
+
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        async def tell(seconds: float, text: str) -> None:
+            await context.session.report_progress(seconds, message=text)
+
+        client = f"session {id(context.session)}"
+        return _result(await desk.answer(params.name, params.arguments or {}, client, tell))
+
+    return Server(
+        "ascendtile",
+        version=ascendtile.__version__,
+        title="ascendtile",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _described(tool: Tool) -> types.Tool:
+    hints = types.ToolAnnotations(
+        title=tool.title, read_only_hint=True, idempotent_hint=True, open_world_hint=False
+    )  # nothing of the client's is changed, by code of the client either: it runs in an empty folder that goes away
+    return types.Tool(
+        name=tool.name, title=tool.title, description=tool.text, input_schema=tool.schema, annotations=hints
+    )
+
+
+def _result(answer: dict[str, Any]) -> types.CallToolResult:
+    if "error" in answer:
+        error = answer["error"]
+        text = types.TextContent(type="text", text=f"{error['kind']}: {error['message']}")
+        return types.CallToolResult(content=[text], structured_content=answer, is_error=True)
+    found = answer["result"]
+    text = types.TextContent(type="text", text=json.dumps(found, separators=(",", ":")))
+    return types.CallToolResult(content=[text], structured_content=found)

@@ -1,0 +1,162 @@
+"""The server over HTTP, as its clients find it: plain programs, curl, and the official client of the SDK."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ascendtile.reports.serving.plain_http import STATUS
+from ascendtile.reports.serving.tools.catalogue import TOOLS
+
+from .conftest import WAIT_SECONDS, descendants, gone
+
+pytestmark = pytest.mark.extra("mcp")
+TINY = {"op": "rms_norm_grad", "case": "tiny"}
+FOREVER = {"script": "while True: pass"}
+
+
+@pytest.fixture(scope="module")
+def served(start):
+    return start("--slots", "2", "--queue", "2", "--seconds", "60", "--memory-gib", "0.5")
+
+
+def test_a_request_gives_the_same_answer_every_time(served):
+    first, *others = (served.ask("run", TINY) for _ in range(4))
+    assert first[0] == 200
+    assert first[1]["time_us"] > 0
+    assert all(other == first for other in others)
+
+
+def test_tools_and_schemas_are_listed(served):
+    tools = served.fetch("/v1/tools")[1]["tools"]
+    assert [t["name"] for t in tools] == list(TOOLS)
+    openapi = served.fetch("/v1/schema")[1]
+    assert openapi["openapi"] == "3.1.0"
+    assert set(openapi["paths"]) == {f"/v1/{name}" for name in TOOLS}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "status"),
+    [
+        ("/v1/health", None, {"Authorization": "Bearer no"}, 401),
+        ("/v1/run", b"{}", {"Authorization": ""}, 401),
+        ("/mcp", b"{}", {"Authorization": ""}, 401),
+        ("/v1/health", None, {"Host": "evil.example"}, 421),
+        ("/v1/run", b"{}", {"Origin": "http://evil.example"}, 403),
+        ("/mcp", b"{}", {"Origin": "http://evil.example"}, 403),
+        ("/v1/nothing", b"{}", {}, 404),
+        ("/etc/passwd", None, {}, 404),
+        ("/v1/run", None, {}, 404),
+        ("/v1/run", b"{}", {"Content-Type": "text/plain"}, 415),
+        ("/v1/run", b"op=x", {}, 400),
+        ("/v1/run", b"[" * 100_000, {}, 400),
+        ("/v1/run", b"[1]", {}, 400),
+        ("/v1/run", b"{}", {}, 400),
+        ("/v1/run", b'{"op": "matmul", "nothing": 1}', {}, 400),
+        ("/v1/run", b'{"path": "/etc/passwd"}', {}, 400),
+        ("/v1/run", b" " * (9 << 20), {}, 413),
+    ],
+)
+def test_what_is_refused_says_why_and_the_next_request_is_done(served, path, body, headers, status):
+    found = served.fetch(path, body, **headers)
+    assert found[0] == status
+    assert len(found[1]["error"]["message"]) > 10
+    assert served.fetch("/v1/health")[0] == 200
+
+
+def test_every_kind_of_error_has_a_status():
+    assert all(400 <= status < 600 for status in STATUS.values())
+    assert {
+        "usage",
+        "failed",
+        "fault",
+        "memory",
+        "time",
+        "killed",
+        "crashed",
+        "full",
+        "closing",
+    } <= STATUS.keys()
+
+
+def test_a_request_beyond_its_memory_is_ended_and_says_so(served):
+    status, answer = served.ask("run", {"script": "x = bytearray(700 << 20)\nwhile True: pass"})
+    assert (status, answer["error"]["kind"]) == (507, "memory")
+
+
+def test_what_runs_sees_neither_network_nor_the_users_files(served):
+    kept_from = served.fetch("/v1/health")[1]["kept_from"]
+    if "files" not in kept_from:
+        pytest.skip(f"this system keeps workers from {kept_from}")
+    script = (
+        f"import os\nprint(os.path.exists({str(served.folder)!r}), os.path.exists({os.getcwd()!r} + '/.git'))"
+    )
+    assert served.ask("run", {"script": script})[1]["output"] == "False False\n"
+    found = served.ask("run", {"script": "import socket\nsocket.create_connection(('127.0.0.1', 1), 5)"})[1]
+    assert found["error"].startswith(("OSError", "PermissionError"))
+
+
+def test_a_full_queue_says_when_to_come_again_and_whoever_goes_away_ends_the_work(served):
+    with ThreadPoolExecutor(5) as threads:
+        connections = [post(served, FOREVER) for _ in range(4)]
+        served.eventually("two run, two wait", running=2, waiting=2)
+        status, answer = threads.submit(served.ask, "run", TINY).result(WAIT_SECONDS)
+        assert (status, answer["error"]["kind"]) == (429, "full")
+        assert "2 waiting, at most 2" in answer["error"]["message"]
+        for connection in connections:
+            connection.close()
+        served.eventually("all have gone", running=0, waiting=0)
+    assert served.ask("run", TINY)[0] == 200
+
+
+def post(served, arguments):
+    """A connection with a request on its way."""
+    host, port = served.url.removeprefix("http://").split(":")
+    body = json.dumps(arguments)
+    head = f"POST /v1/run HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {served.token}\r\n"
+    connection = socket.create_connection((host, int(port)))
+    connection.sendall(
+        f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    return connection
+
+
+def test_curl_gets_results_and_errors(served, tmp_path):
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("no curl here")
+    (tmp_path / "request.json").write_text(json.dumps(TINY))
+    header = ("-H", f"Authorization: Bearer {served.token}", "-H", "Content-Type: application/json")
+    words = (curl, "-sS", *header, "-w", "\n%{http_code}", "-d", "@request.json", f"{served.url}/v1/run")
+    body, status = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.rsplit("\n", 1)
+    assert (status, json.loads(body)) == ("200", served.ask("run", TINY)[1])
+
+
+def test_the_process_that_workers_are_forked_from_is_replaced(served):
+    assert served.ask("run", TINY)[0] == 200
+    for pid in descendants(served.process.pid):
+        os.kill(pid, signal.SIGKILL)
+    assert served.ask("run", TINY)[0] == 200
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_server_that_is_told_to_stop_answers_and_leaves_nothing(start, stop):
+    ending = start("--slots", "1")
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(ending.ask, "run", FOREVER)
+        ending.eventually("it runs", running=1)
+        below = descendants(ending.process.pid)
+        assert below
+        ending.process.send_signal(stop)
+        assert asked.result(WAIT_SECONDS)[0] == 503
+    assert ending.process.wait(WAIT_SECONDS) == 0
+    assert not gone(below)
+    assert (ending.folder / "errors").read_text() == ""
+    assert [p.name for p in ending.folder.iterdir()] == ["errors"]

@@ -3,7 +3,7 @@
     GET /v1/health   state of slots and queue      GET /v1/tools   the tools with their schemas
     GET /v1/schema   all of it as OpenAPI 3.1, the verdict's schema included
 
-An error is {"error": {"kind": ..., "message": ...}}, its status by kind: STATUS.
+An error is {"error": {"kind": ..., "message": ...}}, its status by kind as in statuses.py.
 """
 
 from __future__ import annotations
@@ -24,25 +24,9 @@ import ascendtile
 from .admission import too_large
 from .desk import Desk
 from .server_settings import MOST_BODY
+from .statuses import STATUS
 from .tools.catalogue import TOOLS, failure
 
-# "closed": whoever asked has gone; nginx has this number for it, no client sees it.
-STATUS = {
-    "usage": 400,
-    "not_found": 404,
-    "body_time": 408,
-    "too_large": 413,
-    "media_type": 415,
-    "failed": 422,
-    "full": 429,
-    "closed": 499,
-    "fault": 500,
-    "crashed": 500,
-    "killed": 502,
-    "closing": 503,
-    "time": 504,
-    "memory": 507,
-}
 RETRY_SECONDS = 2
 BODY_SECONDS = 30.0  # within which a body has to be here
 

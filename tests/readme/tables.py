@@ -9,6 +9,7 @@ from typing import Any
 from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.validation import Summary, validate
 from ascendtile.reports.facts import facts, texts
+from ascendtile.reports.serving.statuses import REFUSED, STATUS
 from ascendtile.simulator import load_product
 from ascendtile.simulator.device import device
 from ascendtile.simulator.precision.splits import SPLITS, Split
@@ -153,11 +154,24 @@ def _split(split: Split) -> list[str]:
     return [counts, split.slices, products, str(split.bits), "no" if split.top is None else "yes"]
 
 
+def statuses(rows: Rows) -> Rows:
+    """Statuses of HTTP of the kinds of errors in the second column; the page has every kind that a client can meet."""
+    named = [row[1].replace("`", "").split(", ") for row in rows]
+    assert {k for kinds in named for k in kinds} == STATUS.keys() - {"closed"} | {"refused"}
+    return [[_statuses(kinds), *row[1:]] for kinds, row in zip(named, rows, strict=True)]
+
+
+def _statuses(kinds: list[str]) -> str:
+    found = [s for k in kinds for s in (REFUSED if k == "refused" else (STATUS[k],))]
+    return ", ".join(map(str, dict.fromkeys(found)))
+
+
 CHECKS: dict[str, Callable[[Rows], Rows]] = {
     "operators": operators,
     "products": products,
     "quantised": quantised,
     "splits": splits,
+    "statuses": statuses,
     "validation": validation,
     "calibration": calibration,
     "crossing": lambda rows: crossing(rows, {"all kernels": "all"} | GROUPS),

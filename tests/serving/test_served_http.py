@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ascendtile.reports.serving.plain_http import STATUS
+from ascendtile.reports.serving.statuses import STATUS
 from ascendtile.reports.serving.tools.catalogue import TOOLS
 
 from .conftest import WAIT_SECONDS, descendants, gone

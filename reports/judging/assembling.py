@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ...simulator.products import Product
 from .answer_log import FIT, RAISED, Ended, LaunchLog
-from .controller import JudgeRequest
+from .costs import CaseCost, cost_of, summed_host, summed_reference
 from .judged_case import JudgedCase
 from .tasks.comparing import one_report
 from .tasks.files import AnswerError
@@ -204,47 +205,72 @@ def correctness_of(cases: Sequence[JudgedCase], verdict: str) -> bool | None:
     return False if judged or not ran else None
 
 
-def case_rows(cases: Iterable[JudgedCase], prices: Mapping[int, Mapping[str, Any]]) -> Iterator[CaseVerdict]:
-    """prices: by index of the case, time_us, reference_us and floor_us."""
-    for case in cases:
-        yield CaseVerdict(
-            index=case.form.index,
-            inputs=case.form.text,
-            verdict=case.verdict,
-            message=case.message,
-            outputs=case.outputs or (),
-            **prices.get(case.form.index, {}),
-        )
-
-
 # ---- the verdict ----
 
 
-def verdict_of(cases: Sequence[JudgedCase], asked: JudgeRequest, product: str) -> Verdict:
+def verdict_of(cases: Sequence[JudgedCase], product: Product) -> Verdict:
     """All cases of an answer as one verdict."""
     case, logs = worst(cases), launches_of(cases)
-    verdict = case.verdict
-    complete = all(c.calls and c.end is None and not c.failed for c in cases)
-    time_us = sum(x.time_us for x in logs) if complete else None
-    bound = nearest_bound(logs) if complete else None
+    costs = [cost_of(c, product) for c in cases]
+    times = [c.time_us for c in costs]
+    time_us = None if None in times else sum(x for x in times if x is not None)
+    verdict, timed = case.verdict, time_us is not None
+    name = product.name
     return Verdict(
         verdict=verdict,
         message=case.message,
         compiled=verdict not in (NOT_COMPILED, NO_FIT),
-        product=product,
+        product=name,
         correctness=correctness_of(cases, verdict),
-        metadata=metadata_of(cases, product),
-        runtime=-1.0 if time_us is None else time_us / 1e3,
-        runtime_stats=stats(time_us, product),
+        metadata=metadata_of(cases, name),
+        runtime=_ms(time_us),
+        runtime_stats=stats(time_us, name),
         time_us=time_us,
-        interval_us=interval(logs, 0.0) if complete else None,
-        cycles=round(sum(x.cycles for x in logs)) if complete else None,
-        bound=bound,
-        distance=time_us / bound.time_us if bound and time_us else None,
+        interval_us=interval(logs, sum(c.host_us for c in costs)) if timed else None,
+        cycles=round(sum(x.cycles for x in logs)) if timed else None,
+        **_beside(costs, time_us, name),
+        **_bound(logs, time_us),
         outputs=outputs_of(cases),
         ub=ub_of(logs, [c.end for c in cases if c.end]),
         line=dear_line(logs),
         faults=faults_of(logs),
         launches=launch_times(logs),
-        cases=tuple(case_rows(cases, {})),
+        host_ops=summed_host(costs),
+        cases=tuple(map(_row, cases, costs)),
+    )
+
+
+def _ms(us: float | None) -> float:
+    return -1.0 if us is None else us / 1e3
+
+
+def _beside(costs: Sequence[CaseCost], time_us: float | None, product: str) -> dict[str, Any]:
+    """Reference and floor, and KernelBench's keys of the first."""
+    reference = summed_reference(costs)
+    floors = [c.floor_us for c in costs]
+    ref_us = None if reference is None else reference.time_us
+    return {
+        "reference": reference,
+        "ref_runtime": _ms(ref_us),
+        "ref_runtime_stats": stats(ref_us, product),
+        "speedup": ref_us / time_us if ref_us and time_us else None,
+        "floor_us": None if None in floors else sum(x for x in floors if x is not None),
+    }
+
+
+def _bound(logs: Sequence[LaunchLog], time_us: float | None) -> dict[str, Any]:
+    bound = nearest_bound(logs) if time_us is not None else None
+    return {"bound": bound, "distance": time_us / bound.time_us if bound and time_us else None}
+
+
+def _row(case: JudgedCase, cost: CaseCost) -> CaseVerdict:
+    return CaseVerdict(
+        index=case.form.index,
+        inputs=case.form.text,
+        verdict=case.verdict,
+        message=case.message,
+        time_us=cost.time_us,
+        reference_us=None if cost.reference is None else cost.reference.time_us,
+        floor_us=cost.floor_us,
+        outputs=case.outputs or (),
     )

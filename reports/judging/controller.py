@@ -15,6 +15,7 @@ from typing import Any
 from ...simulator.errors import RunError, UsageError
 from .answer_log import AnswerLog, AnswerRequest, CallLog
 from .judged_case import CaseForm, JudgedCase
+from .pricing.operation import HostOp
 from .processes.limits import Limits, Reply
 from .processes.pool import Job
 from .tasks.files import AnswerFile, TaskFile, seed_of
@@ -85,7 +86,8 @@ class Judgement:
 
     def _described(self) -> tuple[list[CaseForm], dict[str, Any]]:
         found, _ = self._of_task(DESCRIBE, {}, {})
-        return [CaseForm.of(k, data) for k, data in enumerate(found["cases"])], found["init"]
+        made = None if found["made"] is None else tuple(map(HostOp.from_json, found["made"]))
+        return [CaseForm.of(k, data, made) for k, data in enumerate(found["cases"])], found["init"]
 
     def _of_task(
         self, function: str, request: Mapping[str, Any], fds: Mapping[str, int]

@@ -83,15 +83,15 @@ def judge_files(
     task: TaskFile, answer: Path, options: Mapping[str, Any], *, job: Job | None = None, **asked: Any
 ) -> Verdict:
     """The same of a task that was read. options: of `device_options`; asked: fields of `JudgeRequest`."""
-    product = options["product"]
-    name = product if isinstance(product, str) else Product.from_dict(product).name
+    given = options["product"]
+    product = load_product(given) if isinstance(given, str) else Product.from_dict(given)
     try:
         found = read_answer(answer, task)
     except AnswerError as e:
-        return not_compiled(e, name)
+        return not_compiled(e, product.name)
     wanted = JudgeRequest(task, found, options, **asked)
-    with _job(job, wanted.needs_torch) as given:
-        return verdict_of(Judgement(wanted, given).cases(), wanted, name)
+    with _job(job, wanted.needs_torch) as own:
+        return verdict_of(Judgement(wanted, own).cases(), product)
 
 
 def _options(

@@ -31,7 +31,7 @@ ENDS = {
 
 @dataclass(frozen=True)
 class CaseForm:
-    """What a case is like: see `tasks.describing.described`."""
+    """What a case is like: see `tasks.describing.described`. made: operations that made the inputs of all cases."""
 
     index: int
     arguments: dict[str, Any]
@@ -40,9 +40,10 @@ class CaseForm:
     inputs: tuple[HostTensor, ...]
     elements: int
     text: str
+    made: tuple[HostOp, ...] | None = None
 
     @classmethod
-    def of(cls, index: int, data: Mapping[str, Any]) -> CaseForm:
+    def of(cls, index: int, data: Mapping[str, Any], made: tuple[HostOp, ...] | None) -> CaseForm:
         """Of what the process of the task said."""
         ops, outputs = data["ops"], data["outputs"]
         return cls(
@@ -53,6 +54,7 @@ class CaseForm:
             tuple(map(_tensor, data["inputs"])),
             data["elements"],
             data["text"],
+            made,
         )
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....simulator.errors import BufferOverflowError, CompileError, NeedsDataError
 from ..answer_log import FIT, KERNEL, NEEDS_VALUES, RAISED, Ended
 
@@ -20,7 +22,15 @@ def ended(error: BaseException, files: tuple[str, ...], otherwise: str = RAISED)
         name=f"{type(cause).__module__}.{type(cause).__qualname__}",
         text=str(cause)[:MOST_LETTERS],
         line=lines[0] if lines else None,
+        **_overflow(cause),
     )
+
+
+def _overflow(cause: BaseException) -> dict[str, Any]:
+    """Buffer and sizes of one that overflows."""
+    if not isinstance(cause, BufferOverflowError):
+        return {}
+    return {"space": cause.space, "need_bytes": cause.need_bytes, "have_bytes": cause.have_bytes}
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:

@@ -23,7 +23,8 @@ Answer = tuple[dict[str, Any], dict[str, int]]
 
 def described(request: dict[str, Any], fds: dict[str, int]) -> Answer:
     """Of each case: `to_message` of its arguments without arrays, forms of its outputs (None where they are not known
-    without values), operations of its Model, elements of both and a text; and the init arguments.
+    without values), operations of its Model, elements of both and a text; the init arguments, and the operations that made
+    the inputs of all cases.
     """
     with loaded_task(request) as task:
         try:
@@ -41,10 +42,12 @@ def _without_values() -> AbstractContextManager[Any]:
 
 
 def _described(task: LoadedTask, seed: int) -> dict[str, Any]:
-    cases = task.cases(seed)
+    with record_ops(task.path) as made:
+        cases = task.cases(seed)
     init = to_message(list(task.init()), None)
     model = task.model() if "torch" in sys.modules else None
-    return {"init": init, "cases": [_case(task, model, arguments) for arguments in cases]}
+    rows = [_case(task, model, arguments) for arguments in cases]
+    return {"init": init, "cases": rows, "made": [op.to_json() for op in made] if model is not None else None}
 
 
 def _case(task: LoadedTask, model: Any, arguments: Arguments) -> dict[str, Any]:

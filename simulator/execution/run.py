@@ -55,7 +55,9 @@ def run_values(
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
 
-    watchers = watchers_of(program, grid, arguments, checks)
+    watchers = (
+        watchers_of(program, grid, arguments, checks) if only is None else ()
+    )  # which look at all of a launch
 
     def interpreter(part: Program) -> Interpreter:
         backend = NumpyBackend(

@@ -187,7 +187,7 @@ def test_work_grows_with_what_is_chosen():
 def test_programs_that_see_each_other_have_no_parts():
     x = np.zeros(64, np.float32)
     with pytest.raises(NoPartsError, match="read what others write"):
-        parts_of(call_of(running, (4,), x, 64, 16))
+        parts_of(call_of(running, (4,), x, 64, 16)).stores(runs(x, [3]))
 
 
 def test_stores_to_where_data_say_have_no_parts():

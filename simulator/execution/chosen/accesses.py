@@ -41,14 +41,17 @@ class KnownIndices(AddressBackend):
     def __init__(self, program: Program, grid: tuple[int, int, int]) -> None:
         super().__init__()
         self.elements = NumpyBackend(program, grid, Numerics())
+        self.too_many = False  # whether something was not computed because it has too many elements
 
     def attach(self, interpreter: InterpreterState) -> None:
         super().attach(interpreter)
         self.elements.attach(interpreter)
 
     def dense(self, op: Op, args: list[Any]) -> Any:
-        rows = len(self.interpreter.active)
-        if any(isinstance(x, Opaque) for x in args) or rows * op.results[0].numel > MOST_ELEMENTS:
+        if any(isinstance(x, Opaque) for x in args):
+            return OPAQUE
+        if len(self.interpreter.active) * op.results[0].numel > MOST_ELEMENTS:
+            self.too_many = True
             return OPAQUE
         return self.elements.dense(op, args)
 
@@ -66,6 +69,7 @@ class StoresTo(KnownIndices):
             return
         lanes, programs = self.interpreter.lanes, self.interpreter.programs
         near = self._near(pointer, mask, len(programs))
+        self.too_many |= len(near) * op.operand(0).numel > MOST_ELEMENTS
         row, low, high = byte_runs(op, pointer.take(near), take(mask, near), len(near))
         first, last = self.wanted.met(low, high)
         hit = first < last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,12 +25,20 @@ MEASURED_PROGRAMS = 8  # whose work stands for that of all
 
 
 class NoPartsError(AscendtileError):
-    """A launch whose programs cannot be computed one without the others, and why."""
+    """A launch whose programs cannot be computed one without the others, and why.
+
+    by_element: what it writes could be found, but only by looking at too many elements one by one.
+    """
+
+    def __init__(self, text: str, by_element: bool = False) -> None:
+        super().__init__(text)
+        self.by_element = by_element
 
 
 class LaunchParts:
-    """Raises `NoPartsError` where programs see what others write, or where addresses of stores depend on data.
+    """What parts of a launch write, read and cost.
 
+    `stores` raises `NoPartsError` where programs see what others write, or where addresses of stores depend on data.
     program, grid, arguments: of the launch. step_limit: of its device.
     """
 
@@ -42,21 +51,25 @@ class LaunchParts:
         self.total = grid[0] * grid[1] * grid[2]
         self.loops = independent_loops(program, self.arguments)
         self.loop_of = dict(_loops_around(program.body, (), self.loops))
-        self._require_order()
+        self.trips: dict[int, int] = {}
 
-    def _require_order(self) -> None:
+    @functools.cached_property
+    def alone(self) -> bool:
+        """True: the order of the programs does not matter. Raises `NoPartsError` where it does."""
         if any(op.kind == "sync" for op in self.program.walk()):
             raise NoPartsError("its cores or programs wait for each other by flags")
         if self.loops:  # nothing that is stored is read: see `independent_loops`
-            return
+            return True
         order = find_order(self.program, self.grid, self.arguments, self.step_limit)
-        if order.depends and not order.waiting:
-            raise NoPartsError("its programs read what others write, so that they run one after another")
+        if not order.depends or order.waiting:
+            return True
+        raise NoPartsError("its programs read what others write, so that they run one after another")
 
     # -- without values ----------------------------------------------------------------------------------------------
 
     def stores(self, wanted: MemoryRuns) -> list[Writes]:
         """The stores that reach wanted memory."""
+        assert self.alone
         found = StoresTo(self.program, self.grid, wanted)
         self.trips = self._look(LoopLanes, found, np.arange(self.total), None, "store", "atomic").trips
         return found.writes
@@ -66,6 +79,7 @@ class LaunchParts:
 
         Of every store the first lane, the last, and `count` others.
         """
+        assert self.alone
         found = SomeStores(count, draw)
         self.trips = self._look(LoopLanes, found, np.arange(self.total), None, "store", "atomic").trips
         return found.writes
@@ -88,14 +102,15 @@ class LaunchParts:
         self._look(LoopLanes, found, chosen.programs, chosen, "store", "atomic")
         return MemoryRuns.union(found.runs)
 
-    def seconds(self, chosen: ChosenLanes) -> float:
-        """Estimated processor time of the values of the chosen lanes."""
-        some = chosen._replace(programs=chosen.programs[:MEASURED_PROGRAMS])
-        if not len(some.programs):
+    def seconds(self, chosen: ChosenLanes | None) -> float:
+        """Estimated processor time of the values of the chosen lanes, or for None of all."""
+        programs = np.arange(self.total) if chosen is None else chosen.programs
+        some = programs[:MEASURED_PROGRAMS]
+        if not len(some):
             return 0.0
         counted = CountedWork()
-        self._look(OneIteration, counted, some.programs, some)
-        return counted.seconds * len(chosen.programs) / len(some.programs)
+        self._look(OneIteration, counted, some, chosen)
+        return counted.seconds * len(programs) / len(some)
 
     def _look(
         self,
@@ -111,7 +126,7 @@ class LaunchParts:
         try:
             one.run(lanes(self.program, self.grid, programs), runtime_arguments(self.program, self.arguments))
         except DataDependentError as e:
-            raise NoPartsError(str(e)) from None
+            raise NoPartsError(str(e), getattr(backend, "too_many", False)) from None
         return one
 
 

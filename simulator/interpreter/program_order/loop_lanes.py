@@ -51,6 +51,15 @@ class ChosenLanes(NamedTuple):
         """Lanes of the loop that has most of them, or programs."""
         return max(len(self.programs), *(len(x) for x in self.loops.values()), 1)
 
+    def union(self, other: ChosenLanes) -> ChosenLanes:
+        """What either has, of one launch."""
+        empty = np.empty(0, np.int64)
+        loops = {
+            n: np.union1d(self.loops.get(n, empty), other.loops.get(n, empty))
+            for n in {**self.loops, **other.loops}
+        }
+        return self._replace(programs=np.union1d(self.programs, other.programs), loops=loops)
+
 
 def independent_loops(program: Program, arguments: Mapping[str, Any]) -> dict[int, tuple[int, ...]]:
     """Loops (by id) whose iterations may be carried out in any order or alone -> the loops (by id) around each.

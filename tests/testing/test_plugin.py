@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 
@@ -236,16 +237,24 @@ def test_workers_report_to_the_process_that_writes(project, crash):
         assert len(entries(project)) == 2
 
 
-LOADED = """
-import sys, pytest
-had = {*sys.modules}
-import ascendtile.reports.testing.plugin
-print(*({*sys.modules} - had))
-"""
+def loaded_by(code):
+    """Modules of ascendtile, and numpy, that a process has at its end; the plug-ins of others are left out."""
+    end = (
+        "import sys; print('loaded', *(n for n in sys.modules if n.split('.')[0] in ('ascendtile', 'numpy')))"
+    )
+    command, quiet = [sys.executable, "-c", f"{code}; {end}"], {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **quiet})
+    return set(done.stdout.partition("loaded ")[2].split())
 
 
-def test_the_plug_in_loads_nothing_before_it_is_used():
-    out = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout
+def test_a_run_of_pytest_that_does_not_use_the_plug_in_loads_nothing_of_it(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test(): pass")
+    plugin = "ascendtile.reports.testing.plugin"
+    code = (
+        f"import os, pytest; os.chdir({str(tmp_path)!r}); assert pytest.main(['-q', '-p', {plugin!r}]) == 0"
+    )
     names = ("ascendtile", "ascendtile._names", "ascendtile.reports", "ascendtile.reports.testing")
-    own = ("baseline", "baseline.state", "plugin")
-    assert set(out.split()) == {*names, *(f"ascendtile.reports.testing.{n}" for n in own)}
+    assert loaded_by(code) == {
+        *names,
+        *(f"{names[-1]}.{n}" for n in ("baseline", "baseline.state", "plugin")),
+    }

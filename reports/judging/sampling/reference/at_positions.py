@@ -16,8 +16,8 @@ import torch
 from ..lazy_inputs import Repeated
 from ..refusals import NotSampledError
 from .boxes import at
-from .evaluation import Evaluation, Rule
-from .graph import Leaf, Result, Source, recorded
+from .evaluation import BoxEvaluation, Rule
+from .graph import Leaf, ModelResult, Source, recorded
 from .norms import NORMS
 from .products import PRODUCTS
 from .reductions import REDUCING
@@ -53,7 +53,7 @@ class ReferenceAt:
             x = left.pop()
             if isinstance(x, Leaf):
                 found[id(x.tensor)] = x.tensor
-            elif isinstance(x, Result) and id(x.operation) not in seen:
+            elif isinstance(x, ModelResult) and id(x.operation) not in seen:
                 seen.add(id(x.operation))
                 left.extend(x.operation.arguments.values())
             elif isinstance(x, list | tuple):
@@ -119,8 +119,8 @@ class ReferenceAt:
             )
         return positions[:low]
 
-    def _evaluation(self, counting: bool, most: int = 1 << 40) -> Evaluation:
-        return Evaluation(RULES, elementwise, self.periods, counting, most)
+    def _evaluation(self, counting: bool, most: int = 1 << 40) -> BoxEvaluation:
+        return BoxEvaluation(RULES, elementwise, self.periods, counting, most)
 
 
 def together(positions: np.ndarray, shape: tuple[int, ...], axis: int, places: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import torch
 from ..refusals import NotSampledError
 from ..repeated import PERIOD
 from .boxes import Boxes
-from .graph import Leaf, Operation, Result, Source
+from .graph import Leaf, ModelOperation, ModelResult, Source
 
 AT_ONCE = 1 << 22  # elements of the operands of one operation that are there at a time
 LONG = 256  # elements of the last axis of a box from which it is copied as a slice
@@ -21,10 +21,10 @@ OF_PLACE = 20  # a place that is computed
 MOST_POINTS = 1 << 24
 
 # (evaluation, operation, which of its results, boxes) -> values, (n, *sizes)
-Rule = Callable[["Evaluation", Operation, int, Boxes], torch.Tensor]
+Rule = Callable[["BoxEvaluation", ModelOperation, int, Boxes], torch.Tensor]
 
 
-class Evaluation:
+class BoxEvaluation:
     """One evaluation. rules: by name of the operation; elementwise: of those without.
 
     periods: one period of the leaves that repeat it, by id of their tensor. counting: only the work is found, no element is
@@ -57,7 +57,7 @@ class Evaluation:
         if self.work > self.most:
             raise NotSampledError(f"the reference takes more than {self.most} elements of work")
 
-    def _result(self, source: Result, boxes: Boxes) -> torch.Tensor:
+    def _result(self, source: ModelResult, boxes: Boxes) -> torch.Tensor:
         operation = source.operation
         rule = self.rules.get(operation.name)
         if rule is None:
@@ -142,7 +142,7 @@ def _in_rows(boxes: Boxes) -> bool:
 
 def source_of(x: Any) -> Source | None:
     """An argument that is a tensor."""
-    return x if isinstance(x, Leaf | Result) else None
+    return x if isinstance(x, Leaf | ModelResult) else None
 
 
 def axis_of(axis: int, rank: int) -> int:

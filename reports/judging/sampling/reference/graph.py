@@ -21,9 +21,9 @@ class Leaf:
         self.shape = tuple(tensor.shape)
 
 
-class Operation:
+class ModelOperation:
     """One operation. func: of torch's dispatcher. name: without its overload ("mm"). arguments: by the names of its
-    schema, `Result` or `Leaf` in place of tensors. shapes, dtypes: of what it gives.
+    schema, `ModelResult` or `Leaf` in place of tensors. shapes, dtypes: of what it gives.
     """
 
     def __init__(self, func: Any, arguments: dict[str, Any], outputs: tuple[torch.Tensor, ...]) -> None:
@@ -34,10 +34,10 @@ class Operation:
         self.dtypes = [x.dtype for x in outputs]
 
 
-class Result:
+class ModelResult:
     """Output `index` of an operation."""
 
-    def __init__(self, operation: Operation, index: int) -> None:
+    def __init__(self, operation: ModelOperation, index: int) -> None:
         self.operation, self.index = operation, index
 
     @property
@@ -49,7 +49,7 @@ class Result:
         return self.operation.dtypes[self.index]
 
 
-Source = Leaf | Result
+Source = Leaf | ModelResult
 
 
 def recorded(model: Callable[..., Any], inputs: list[Any]) -> list[Source]:
@@ -114,15 +114,15 @@ class _Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
         before = _changed((args, kwargs), self.source)
         out = func(*args, **kwargs)
         outputs = out if isinstance(out, tuple | list) else (out,)
-        made = Operation(
+        made = ModelOperation(
             func, _named(func, *before), tuple(x for x in outputs if isinstance(x, torch.Tensor))
         )
         for k, x in enumerate(x for x in outputs if isinstance(x, torch.Tensor)):
             if id(x) in self.sources:  # changed in place
                 self._require_alone(func, x)
-                self.sources[id(x)] = Result(made, k)
+                self.sources[id(x)] = ModelResult(made, k)
             else:
-                self._keep(x, Result(made, k))
+                self._keep(x, ModelResult(made, k))
         return out
 
     def _twin_of(self, x: torch.Tensor) -> torch.Tensor:

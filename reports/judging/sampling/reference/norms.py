@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from .boxes import Boxes
-from .evaluation import Evaluation, Rule, source_of
-from .graph import Operation, Source
+from .evaluation import BoxEvaluation, Rule, source_of
+from .graph import ModelOperation, Source
 
 
-def _moments(ev: Evaluation, x: Source, whole: Boxes) -> tuple[torch.Tensor, torch.Tensor]:
+def _moments(ev: BoxEvaluation, x: Source, whole: Boxes) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and variance of each box, (n, 1, ..., 1)."""
     once, inverse = whole.unique(x.shape)
     shape = (2, -1, *(1,) * len(x.shape))
@@ -32,7 +32,7 @@ def _scaled(x: torch.Tensor, mean: Any, variance: Any, eps: float, weight: Any, 
     return out if bias is None else out + bias
 
 
-def _per_channel(ev: Evaluation, x: Any, boxes: Boxes) -> torch.Tensor | None:
+def _per_channel(ev: BoxEvaluation, x: Any, boxes: Boxes) -> torch.Tensor | None:
     """Elements (channels,) of the channels of each box, (n, 1, c, 1, ...)."""
     source = source_of(x)
     if source is None:
@@ -41,7 +41,7 @@ def _per_channel(ev: Evaluation, x: Any, boxes: Boxes) -> torch.Tensor | None:
     return found.reshape(boxes.number, 1, boxes.sizes[1], *(1,) * (len(boxes.sizes) - 2))
 
 
-def batch_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def batch_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """With the batch's own mean and deviation, or with those that were kept."""
     given, x = op.arguments, op.arguments.get("self", op.arguments["input"])
     if boxes.sizes[1] != 1:
@@ -55,7 +55,7 @@ def batch_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch
     return _scaled(ev.value(x, boxes), mean, variance, given["eps"], weight, bias)
 
 
-def group_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def group_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     given, x = op.arguments, op.arguments["input"]
     if boxes.sizes[0] != 1 or boxes.sizes[1] != 1:
         return ev.by_points(boxes, lambda points: group_norm(ev, op, index, points))
@@ -66,7 +66,7 @@ def group_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch
     return _scaled(ev.value(x, boxes), mean, variance, given["eps"], weight, bias)
 
 
-def layer_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def layer_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     given, x = op.arguments, op.arguments["input"]
     lead = len(x.shape) - len(given["normalized_shape"])
     if any(n != 1 for n in boxes.sizes[:lead]):
@@ -77,7 +77,7 @@ def layer_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch
     return _scaled(ev.value(x, boxes), mean, variance, given["eps"], weight, bias)
 
 
-def rms_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def rms_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """By the mean of squares; without `eps` torch takes that of the input's type."""
     given, x = op.arguments, op.arguments["input"]
     lead = len(x.shape) - len(given["normalized_shape"])
@@ -89,7 +89,7 @@ def rms_norm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.T
     return _scaled(ev.value(x, boxes), 0, variance + mean * mean, eps, weight, None)
 
 
-def _inner(ev: Evaluation, x: Any, inner: Boxes, lead: int) -> torch.Tensor | None:
+def _inner(ev: BoxEvaluation, x: Any, inner: Boxes, lead: int) -> torch.Tensor | None:
     source = source_of(x)
     return (
         None if source is None else ev.value(source, inner).reshape(inner.number, *(1,) * lead, *inner.sizes)

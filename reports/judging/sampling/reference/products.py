@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from .boxes import Boxes
-from .evaluation import Evaluation, Rule
-from .graph import Operation, Source
+from .evaluation import BoxEvaluation, Rule
+from .graph import ModelOperation, Source
 from .simple_rules import aligned
 
 
-def product(ev: Evaluation, a: Source, b: Source, boxes: Boxes) -> torch.Tensor:
+def product(ev: BoxEvaluation, a: Source, b: Source, boxes: Boxes) -> torch.Tensor:
     """Of (..., m, k) and (..., k, n) with the same leading axes."""
     k, rank = a.shape[-1], len(boxes.sizes)
 
@@ -24,12 +24,12 @@ def product(ev: Evaluation, a: Source, b: Source, boxes: Boxes) -> torch.Tensor:
     return ev.in_pieces(boxes, elements, make)
 
 
-def mm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def mm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     given = op.arguments
     return product(ev, given["self"], given["mat2"], boxes)
 
 
-def addmm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def addmm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     given = op.arguments
     a, b = (given[n] for n in (("mat1", "mat2") if op.name == "addmm" else ("batch1", "batch2")))
     out: torch.Tensor = given["beta"] * aligned(ev, given["self"], boxes) + given["alpha"] * product(
@@ -38,7 +38,7 @@ def addmm(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tens
     return out
 
 
-def mv(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def mv(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Of a matrix, or for `dot` a vector, with a vector."""
     a = op.arguments["self"]
     b = op.arguments["vec" if op.name == "mv" else "tensor"]

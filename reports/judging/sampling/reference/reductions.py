@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from .boxes import Boxes
-from .evaluation import Evaluation, Rule, axes_of, axis_of
-from .graph import Operation
+from .evaluation import BoxEvaluation, Rule, axes_of, axis_of
+from .graph import ModelOperation
 
 # (values, axes, keepdim, arguments of the operation) -> reduced
 Reduction = Callable[[torch.Tensor, list[int], bool, dict[str, Any]], torch.Tensor]
@@ -61,14 +61,14 @@ REDUCTIONS: dict[str, Reduction] = {
 }
 
 
-def reduction(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def reduction(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     name = op.name
     if name in ("max", "min"):
         name = ("arg" if index else "a") + name
     return _reduced(ev, op, boxes, REDUCTIONS[name])
 
 
-def _reduced(ev: Evaluation, op: Operation, boxes: Boxes, reduce: Reduction) -> torch.Tensor:
+def _reduced(ev: BoxEvaluation, op: ModelOperation, boxes: Boxes, reduce: Reduction) -> torch.Tensor:
     x, given = op.arguments["self"], op.arguments
     axes = axes_of(given.get("dim"), len(x.shape))
     keep = bool(given.get("keepdim")) and len(boxes.sizes) == len(x.shape)
@@ -82,14 +82,14 @@ def _reduced(ev: Evaluation, op: Operation, boxes: Boxes, reduce: Reduction) -> 
     return ev.in_pieces(inner, inner.elements, make).reshape(boxes.number, *boxes.sizes)
 
 
-def softmax(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def softmax(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     x, axis = op.arguments["self"], axis_of(op.arguments["dim"], len(boxes.sizes))
     function = SOFTMAX[op.name]
     inner = boxes.replaced(axis, 0, x.shape[axis])
     return _along(ev, op, axis, inner, boxes, lambda v: function(v, axis + 1))
 
 
-def scan(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def scan(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Of the axis only what lies before the last box's end."""
     axis = axis_of(op.arguments["dim"], len(boxes.sizes))
     function = getattr(torch, op.name)
@@ -99,8 +99,8 @@ def scan(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tenso
 
 
 def _along(
-    ev: Evaluation,
-    op: Operation,
+    ev: BoxEvaluation,
+    op: ModelOperation,
     axis: int,
     inner: Boxes,
     boxes: Boxes,
@@ -122,7 +122,7 @@ def _along(
     return out
 
 
-def _picked(ev: Evaluation, made: torch.Tensor, row: np.ndarray, axis: int, boxes: Boxes) -> torch.Tensor:
+def _picked(ev: BoxEvaluation, made: torch.Tensor, row: np.ndarray, axis: int, boxes: Boxes) -> torch.Tensor:
     """Parts of rows: of points without a copy of the row for each."""
     if boxes.elements == 1:
         where = [ev.index(np.zeros(len(row), np.int64)) for _ in boxes.sizes]

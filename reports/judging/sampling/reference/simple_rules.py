@@ -9,8 +9,8 @@ import torch
 
 from ..refusals import NotSampledError
 from .boxes import Boxes, at
-from .evaluation import Evaluation, Rule, axes_of, axis_of, source_of
-from .graph import Operation, Source
+from .evaluation import BoxEvaluation, Rule, axes_of, axis_of, source_of
+from .graph import ModelOperation, Source
 
 UNKNOWN = (
     "rand_like",
@@ -23,7 +23,7 @@ UNKNOWN = (
 )
 
 
-def elementwise(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def elementwise(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Each element from those at its place; operands of length 1 along an axis are spread over it."""
     given = {n: _operand(ev, x, boxes) for n, x in op.arguments.items()}
     name = op.func._schema.name.removeprefix("aten::")
@@ -37,14 +37,14 @@ def elementwise(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torc
     return _spread(out, boxes)
 
 
-def _operand(ev: Evaluation, x: Any, boxes: Boxes) -> Any:
+def _operand(ev: BoxEvaluation, x: Any, boxes: Boxes) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(_operand(ev, y, boxes) for y in x)
     source = source_of(x)
     return x if source is None else aligned(ev, source, boxes)
 
 
-def aligned(ev: Evaluation, source: Source, boxes: Boxes) -> torch.Tensor:
+def aligned(ev: BoxEvaluation, source: Source, boxes: Boxes) -> torch.Tensor:
     """The elements of an operand that is spread, (n, ...) with as many axes as the result."""
     rank = len(source.shape)
     lead = len(boxes.sizes) - rank
@@ -57,22 +57,22 @@ def _spread(x: torch.Tensor, boxes: Boxes) -> torch.Tensor:
     return x.expand(boxes.number, *boxes.sizes)
 
 
-def cast(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def cast(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Floats stay in float64: the reference has no rounding."""
     x = aligned(ev, op.arguments["self"], boxes)
     dtype = op.dtypes[index]
     return x.to(torch.float64 if dtype.is_floating_point else dtype)
 
 
-def same(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def same(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     return _spread(aligned(ev, op.arguments["self"], boxes), boxes)
 
 
-def copied(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def copied(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     return _spread(aligned(ev, op.arguments["src"], boxes), boxes)
 
 
-def constant(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def constant(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Tensors that hold one number."""
     given, dtype = op.arguments, op.dtypes[index]
     number = given.get("fill_value", given.get("value", 1 if "ones" in op.name else 0))
@@ -84,7 +84,7 @@ def constant(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.T
     ).expand(boxes.number, *boxes.sizes)
 
 
-def triangle(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def triangle(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     x = ev.value(op.arguments["self"], boxes)
     rows, columns = (_numbers(boxes, k) for k in (-2, -1))
     distance = columns - rows
@@ -104,7 +104,7 @@ def _numbers(boxes: Boxes, axis: int) -> np.ndarray:
 # -- moving ----------------------------------------------------------------------------------------------------------
 
 
-def permute(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def permute(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     x, rank = op.arguments["self"], len(boxes.sizes)
     if op.name == "permute":
         order = [axis_of(k, rank) for k in op.arguments["dims"]]
@@ -116,24 +116,24 @@ def permute(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Te
     return ev.value(x, boxes.columns(back)).permute(0, *(k + 1 for k in order))
 
 
-def unsqueeze(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def unsqueeze(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     axis = axis_of(op.arguments["dim"], len(boxes.sizes))
     inner = boxes.columns([k for k in range(len(boxes.sizes)) if k != axis])
     return ev.value(op.arguments["self"], inner).unsqueeze(axis + 1)
 
 
-def squeeze(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def squeeze(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     x = op.arguments["self"]
     asked = axes_of(op.arguments.get("dim"), len(x.shape))
     gone = [k for k in asked if x.shape[k] == 1]
     return ev.value(x, boxes.with_axes(gone)).reshape(boxes.number, *boxes.sizes)
 
 
-def expand(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def expand(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     return same(ev, op, index, boxes)
 
 
-def view(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def view(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Axes at the end that stay as they are keep their boxes; in front of them elements are found by their number."""
     x, shape = op.arguments["self"], op.shapes[index]
     inner, lead, pairs = _common_end(x.shape, shape)
@@ -166,7 +166,7 @@ def _common_end(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, list[
     return i, j, pairs
 
 
-def sliced(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def sliced(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     given, x = op.arguments, op.arguments["self"]
     axis, step = axis_of(given["dim"], len(boxes.sizes)), given["step"]
     if step != 1 and boxes.sizes[axis] != 1:
@@ -176,14 +176,14 @@ def sliced(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Ten
     return ev.value(x, boxes.replaced(axis, start + boxes.starts[:, axis] * step, boxes.sizes[axis]))
 
 
-def select(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def select(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     x = op.arguments["self"]
     axis = axis_of(op.arguments["dim"], len(x.shape))
     inner = boxes.with_axes([axis]).replaced(axis, axis_of(op.arguments["index"], x.shape[axis]), 1)
     return ev.value(x, inner).squeeze(axis + 1)
 
 
-def flip(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def flip(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     x, axes = op.arguments["self"], axes_of(op.arguments["dims"], len(boxes.sizes))
     for axis in axes:
         boxes = boxes.replaced(
@@ -192,7 +192,7 @@ def flip(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tenso
     return ev.value(x, boxes).flip([k + 1 for k in axes])
 
 
-def cat(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def cat(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     axis = axis_of(op.arguments["dim"], len(boxes.sizes))
     if boxes.sizes[axis] != 1:
         return ev.by_points(boxes, lambda points: cat(ev, op, index, points))
@@ -210,7 +210,7 @@ def cat(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor
     return out
 
 
-def stack(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def stack(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     axis = axis_of(op.arguments["dim"], len(boxes.sizes))
     if boxes.sizes[axis] != 1:
         return ev.by_points(boxes, lambda points: stack(ev, op, index, points))
@@ -226,8 +226,8 @@ def stack(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tens
     return out
 
 
-def piece(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
-    """Result `index` of a tensor that is cut along an axis."""
+def piece(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
+    """ModelResult `index` of a tensor that is cut along an axis."""
     x = op.arguments["self"]
     axis = axis_of(op.arguments["dim"], len(x.shape))
     if op.name == "unbind":
@@ -236,7 +236,7 @@ def piece(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tens
     return ev.value(x, boxes.replaced(axis, begin + boxes.starts[:, axis], boxes.sizes[axis]))
 
 
-def embedding(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def embedding(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Rows of a table whose numbers are elements themselves."""
     if boxes.elements != 1:
         return ev.by_points(boxes, lambda points: embedding(ev, op, index, points))
@@ -247,7 +247,7 @@ def embedding(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.
     return ev.value(table, inner).reshape(boxes.number, *boxes.sizes)
 
 
-def not_known(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def not_known(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     raise NotSampledError(f"{op.func} gives elements that nobody knows beforehand")
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from .boxes import Boxes
-from .evaluation import OF_PLACE, Evaluation, Rule, source_of
-from .graph import Operation, Source
+from .evaluation import OF_PLACE, BoxEvaluation, Rule, source_of
+from .graph import ModelOperation, Source
 
 
 def _taps(size: Sequence[int]) -> np.ndarray:
@@ -26,7 +26,7 @@ def _each(x: Any, rank: int) -> np.ndarray:
 
 
 def _gathered(
-    ev: Evaluation, x: Source, lead: np.ndarray, channels: int, places: np.ndarray
+    ev: BoxEvaluation, x: Source, lead: np.ndarray, channels: int, places: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Elements (n, taps, channels) of `x`, (batch, channels, ...), and which lie inside, (n, taps, 1); else 0.
 
@@ -47,7 +47,7 @@ def _inside(places: np.ndarray, limits: np.ndarray) -> np.ndarray:
     return np.asarray(((places >= 0) & (places < limits)).all(2))
 
 
-def convolution(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def convolution(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     def make(points: Boxes) -> torch.Tensor:
         weight = op.arguments["weight"]
         work = math.prod(weight.shape[2:]) * weight.shape[0 if op.arguments["transposed"] else 1]
@@ -56,7 +56,7 @@ def convolution(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torc
     return ev.by_points(boxes, make)
 
 
-def _convolved(ev: Evaluation, op: Operation, points: Boxes) -> torch.Tensor:
+def _convolved(ev: BoxEvaluation, op: ModelOperation, points: Boxes) -> torch.Tensor:
     given, weight = op.arguments, op.arguments["weight"]
     x, window = given["input"], weight.shape[2:]
     taps, axes = _taps(window), len(window)
@@ -81,7 +81,7 @@ def _convolved(ev: Evaluation, op: Operation, points: Boxes) -> torch.Tensor:
 
 
 def _weights(
-    ev: Evaluation, weight: Source, channel: np.ndarray, first: np.ndarray, channels: int, transposed: bool
+    ev: BoxEvaluation, weight: Source, channel: np.ndarray, first: np.ndarray, channels: int, transposed: bool
 ) -> torch.Tensor:
     """(n, channels of the input, taps)"""
     window = tuple(weight.shape[2:])
@@ -94,7 +94,7 @@ def _weights(
     return found.reshape(len(channel), channels, -1)
 
 
-def pool(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tensor:
+def pool(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
     """Largest or mean of a window; the second result of `max_pool2d_with_indices` is where it was found."""
 
     def make(points: Boxes) -> torch.Tensor:
@@ -104,7 +104,7 @@ def pool(ev: Evaluation, op: Operation, index: int, boxes: Boxes) -> torch.Tenso
     return ev.by_points(boxes, make)
 
 
-def _pooled(ev: Evaluation, op: Operation, index: int, points: Boxes) -> torch.Tensor:
+def _pooled(ev: BoxEvaluation, op: ModelOperation, index: int, points: Boxes) -> torch.Tensor:
     given, x = op.arguments, op.arguments["self"]
     axes = len(x.shape) - 2
     size = _each(given["kernel_size"], axes)

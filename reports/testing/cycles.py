@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING
 
 from ...simulator.errors import UsageError
@@ -16,6 +17,7 @@ from .runs import one_run
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+__tracebackhide__ = True  # pytest shows the line of the test
 NAME = "assert_cycles"
 
 
@@ -43,8 +45,11 @@ def assert_cycles(
         AssertionError: it takes more or less; the text has the difference by line and pipe. Or there is no such entry.
         UsageError: the run has no times, the file is damaged, an argument makes no sense, or one key has two kernels.
     """
-    __tracebackhide__ = True
     _check({"max": max, "rel": rel, "abs": abs})
+    if (rel or abs) and baseline is None and max is not None:
+        raise UsageError(
+            f"{NAME}: rel and abs are of a baseline, and max alone asks for none; give baseline=, too"
+        )
     whole = one_run(run, NAME)
     if max is not None and whole.cycles > max:
         raise AssertionError(_too_slow(whole, max))
@@ -73,7 +78,6 @@ def _too_slow(run: Run, most: float) -> str:
 
 
 def _by_file(entry: BaselineEntry, label: str | None, rel: float, abs: float) -> None:
-    __tracebackhide__ = True
     state = current()
     if state is None or state.test is None:
         raise UsageError(
@@ -102,10 +106,9 @@ def _key(label: str | None, entry: BaselineEntry) -> str:
 
 
 def _compare_with_file(state: BaselineState, key: str, entry: BaselineEntry, rel: float, abs: float) -> None:
-    __tracebackhide__ = True
     assert state.test is not None
     test = state.test.nodeid
-    accept = f"to accept it: pytest {UPDATE} {_quoted(test)}"
+    accept = f"to accept it: pytest {UPDATE} {shlex.quote(test)}"
     entries = state.entries.get(test, {})
     if key not in entries:
         has = f"; of this test it has {_listed(entries)}" if entries else ""
@@ -118,7 +121,6 @@ def _compare_with_file(state: BaselineState, key: str, entry: BaselineEntry, rel
 def _compare(
     before: BaselineEntry, after: BaselineEntry, rel: float, abs: float, whose: str, accept: str
 ) -> None:
-    __tracebackhide__ = True
     for what, a, b in (
         ("product", before.product, after.product),
         ("compiler", before.compiler, after.compiler),
@@ -178,9 +180,3 @@ def _or(accept: str) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(show(n) for n in sorted(names)[:5])
-
-
-def _quoted(test: str) -> str:
-    import shlex
-
-    return shlex.quote(test)

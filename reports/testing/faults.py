@@ -6,6 +6,7 @@ from ...simulator.errors import UsageError
 from ..facts.texts import clean
 from .runs import one_run
 
+__tracebackhide__ = True  # pytest shows the line of the test
 NAME = "assert_no_faults"
 MOST_SHOWN = 20
 
@@ -23,7 +24,6 @@ def assert_no_faults(run: object) -> None:
         AssertionError: the text has every fault with its line.
         UsageError: a run was made for time only, so that nobody looked.
     """
-    __tracebackhide__ = True
     whole = one_run(run, NAME, timed=False)
     if whole.faults:
         shown = [f"  {clean(str(m))}" for m in whole.faults[:MOST_SHOWN]]

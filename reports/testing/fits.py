@@ -12,6 +12,7 @@ from ...simulator.record.run import Buffer, LiveValue, Run
 from ..facts import facts, texts
 from .runs import one_run
 
+__tracebackhide__ = True  # pytest shows the line of the test
 NAME = "assert_fits"
 SECTION = "buffers."
 MOST_CULPRITS = 4
@@ -32,7 +33,6 @@ def assert_fits(run: object, **limits: int | str) -> None:
         AssertionError: the text names the buffer, both numbers, and the values that are alive at the peak.
         UsageError: there is no such buffer, a limit is no size, or the run has no times.
     """
-    __tracebackhide__ = True
     asked = {_buffer(name): _bytes(name, limit) for name, limit in limits.items()}
     whole = one_run(_launched(run) if callable(run) else run, NAME)
     too_large = [
@@ -45,7 +45,6 @@ def assert_fits(run: object, **limits: int | str) -> None:
 
 
 def _launched(launch: Callable[[], object]) -> object:
-    __tracebackhide__ = True
     try:
         return launch()
     except BufferOverflowError as error:

@@ -11,6 +11,7 @@ from ...simulator.products.quantity import show
 from ...simulator.record.run import Run
 from ..facts.texts import clean
 
+__tracebackhide__ = True
 GIVEN = "give a Run, a result of an operator, or a list of them"
 MOST_NAMED = 3
 

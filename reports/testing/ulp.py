@@ -14,6 +14,7 @@ from ...simulator.precision.formats import Format, get_format
 from ...simulator.precision.metrics import ErrorReport, compare, is_comparable
 from ...simulator.products.quantity import show
 
+__tracebackhide__ = True  # pytest shows the line of the test
 NAME = "assert_ulp"
 
 
@@ -31,7 +32,6 @@ def assert_ulp(got: Any, want: Any, max: float) -> None:
         AssertionError: the text has the worst element, its index and both values, and how many are beyond `max`.
         UsageError: shapes differ, there is nothing to compare, or `got` is of no such format.
     """
-    __tracebackhide__ = True
     if isinstance(max, bool) or not isinstance(max, int | float) or not 0 <= max < math.inf:
         raise UsageError(f"{NAME}: max is a number of ulp, 0 or more, got {show(max)}")
     found, right = _array("got", got), _array("want", want)

@@ -79,6 +79,8 @@ def test_times_of_another_product_or_compiler_are_not_compared(large, other, wha
 
 def test_bad_arguments_are_named(large):
     run = run_op("rms_norm_grad", "tiny", "float16", time=False)
+    with pytest.raises(UsageError, match="rel and abs are of a baseline"):
+        assert_cycles(large, max=1e9, rel=0.1)
     for arguments, message in (
         ((large, -1), "max is a number of 0 or more, got -1"),
         ((large, math.nan), "max is a number of 0 or more"),

@@ -6,6 +6,7 @@ import html
 import json
 import re
 import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,13 @@ def test_a_new_kernel_with_faults_is_a_regression_and_an_old_fault_is_none(entry
     faulty = replace(entry, faults=("a race",))
     assert compare_baselines({}, {"t": {"k": faulty}}).regressions
     assert not compare_baselines({"t": {"k": faulty}}, {"t": {"k": faulty}}).regressions
+    at = [
+        replace(entry, faults=(f"a.py:{line}: a race",) * count) for line, count in ((3, 1), (5, 1), (5, 2))
+    ]
+    assert not compare_baselines({"t": {"k": at[0]}}, {"t": {"k": at[1]}}).regressions  # its line moved
+    assert compare_baselines({"t": {"k": at[1]}}, {"t": {"k": at[2]}}).changes[0].new_faults == (
+        "a.py:5: a race",
+    )
     with pytest.raises(UsageError, match="above is a part of 0 or more"):
         compare_baselines({}, {}, -0.1)
 
@@ -193,6 +201,8 @@ def test_what_cannot_be_compared_is_refused_with_status_2(repository, refused, t
     assert "is damaged" in refused("ci")
     git("commit", "-qam", "damaged")
     assert f"{FILE} of HEAD (" in refused("ci", "--of", "HEAD", "--against", "HEAD")
+    monkeypatch.setitem(sys.modules, "pytest", None)
+    assert "pytest, which is not installed" in refused("ci", "--run")
     outside = tmp_path_factory.mktemp("outside")
     monkeypatch.chdir(outside)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(outside.parent))

@@ -130,6 +130,7 @@ def test_entries_without_a_test_are_told_and_removed_by_an_update_that_looked_at
     assert entries(project) == {"test_it.py::test_time[two]": {"double"}}
 
 
+@pytest.mark.exhaustive
 def test_entries_of_files_that_were_not_run_stay_until_the_file_is_gone(project):
     project.pytester.makepyfile(test_other=TESTS)
     project("--ascendtile-update", passed=4)
@@ -140,6 +141,7 @@ def test_entries_of_files_that_were_not_run_stay_until_the_file_is_gone(project)
     assert len(entries(project)) == 2
 
 
+@pytest.mark.exhaustive
 def test_an_entry_goes_when_its_test_passes_without_it(project):
     edit(project, "BLOCKS[name]))", "BLOCKS[name]), baseline='first')")
     project("--ascendtile-update", passed=2)
@@ -172,10 +174,13 @@ def test_a_damaged_file_is_never_written_over(project):
     path = project.pytester.path / FILE
     path.write_text('{"format": "ascendtile-baseline", "version": 1')
     for arguments, outcomes in (((), {"failed": 2}), (("--ascendtile-update",), {})):
-        assert f"{FILE}: is damaged, it is not JSON" in project(*arguments, **outcomes)
+        text = project(*arguments, **outcomes)
+        assert f"{FILE}: is damaged, it is not JSON" in text
+        assert "reports/testing" not in text  # the trace ends where the test asks
     assert path.read_text().endswith('"version": 1')
 
 
+@pytest.mark.exhaustive
 def test_the_file_is_where_the_option_or_the_configuration_says(project):
     project("--ascendtile-update", "--ascendtile-baseline=other.json", passed=2)
     project.pytester.makeini("[pytest]\nascendtile_baseline = kept/here.json")

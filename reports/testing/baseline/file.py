@@ -19,6 +19,7 @@ from ....simulator.products.quantity import show
 from ....simulator.record.files import read_whole, write_whole
 from .entry import BaselineEntry
 
+__tracebackhide__ = True
 FORMAT = "ascendtile-baseline"
 VERSION = 1
 MOST_BYTES = 64 * 2**20

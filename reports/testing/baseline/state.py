@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .entry import BaselineEntry
     from .file import Baseline
 
+__tracebackhide__ = True
 FILE = "ascendtile-baseline.json"
 UPDATE = "--ascendtile-update"
 

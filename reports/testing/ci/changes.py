@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 from ....simulator.errors import UsageError
@@ -44,9 +46,13 @@ class KernelChange:
 
     @property
     def new_faults(self) -> tuple[str, ...]:
-        """Faults that were not there before; all of a new kernel."""
-        had = self.before.faults if self.before else ()
-        return tuple(f for f in (self.after.faults if self.after else ()) if f not in had)
+        """Faults that were not there before; all of a new kernel. One whose line or programs moved is none."""
+        had = Counter(map(_without_numbers, self.before.faults if self.before else ()))
+        found = []
+        for text in self.after.faults if self.after else ():
+            had[_without_numbers(text)] -= 1
+            found += [text] if had[_without_numbers(text)] < 0 else []
+        return tuple(found)
 
     @property
     def difference(self) -> RunDifference | None:
@@ -115,6 +121,10 @@ def compare_baselines(
 
 def _entry(side: Baseline, test: str, key: str) -> BaselineEntry | None:
     return side.get(test, {}).get(key)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
 
 
 def _made_for(entry: BaselineEntry) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def committed(file: Path, revision: str) -> CommitFigures | None:
     held = _git(file.parent, "ls-tree", "--name-only", name.commit, "--", file.name)
     if not held.strip():
         return None
-    raw = _git(file.parent, "show", f"{name.commit}:./{file.name}")
+    raw = _git(file.parent, "cat-file", "blob", f"{name.commit}:./{file.name}")
     return CommitFigures(name.text, baseline_of(raw, f"{file.name} of {name.text}"))
 
 
@@ -100,6 +101,8 @@ def _worktree(folder: Path, commit: str) -> Iterator[Path]:
 
 
 def _tested(folder: Path, name: str, arguments: Sequence[str]) -> CommitFigures:
+    if importlib.util.find_spec("pytest") is None:
+        raise UsageError("--run starts pytest, which is not installed: pip install pytest")
     with tempfile.TemporaryDirectory(prefix="ascendtile-ci-") as outer:
         file = Path(outer, "baseline.json")
         options = ["-p", "no:cacheprovider", UPDATE, f"--ascendtile-baseline={file}"]

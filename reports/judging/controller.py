@@ -74,7 +74,7 @@ class Judgement:
         forms, init = self._described()
         whole = [f for f in forms if self.asked.values and self._is_whole(f)]
         rest = [f for f in forms if f not in whole]
-        judged = [case for group in _groups(whole) for case in self._with_values(group)]
+        judged = [case for group in _groups(whole) for case in self._with_values(group, init)]
         judged += self._timed(rest, init) if rest else []
         return sorted(judged, key=lambda case: case.form.index)
 
@@ -105,10 +105,13 @@ class Judgement:
 
     # ---- the process of the answer ----
 
-    def _with_values(self, forms: Sequence[CaseForm]) -> list[JudgedCase]:
+    def _with_values(self, forms: Sequence[CaseForm], init: dict[str, Any]) -> list[JudgedCase]:
         """Cases whose values are compared, all of them."""
         numbers = [f.index for f in forms]
-        given, files = self._of_task(VALUES, {"cases": numbers}, {})
+        try:
+            given, files = self._of_task(VALUES, {"cases": numbers}, {})
+        except UsageError as e:  # which had no values to make when it was described
+            return self._deferred(forms, init, str(e))
         parts = {n: given[n] for n in ("init", "state", "layouts")}
         request = self._request(values=True, cases=given["first"], second=given["second"], **parts)
         with _closing(files), self._answered(request, files) as (log, outputs, failed):
@@ -116,10 +119,17 @@ class Judgement:
             done = [k for k, case in enumerate(cases) if _returned(case)]
             if not done:
                 return cases
-            compared = self._compared([cases[k] for k in done], log.layout, outputs)
+            try:
+                compared = self._compared([cases[k] for k in done], log.layout, outputs)
+            except UsageError as e:
+                return [_unknown(case, str(e)) for case in cases]
             for k, found in zip(done, compared, strict=True):
                 cases[k] = replace(cases[k], outputs=found)
             return cases
+
+    def _deferred(self, forms: Sequence[CaseForm], init: dict[str, Any], why: str) -> list[JudgedCase]:
+        """Of cases that have no reference the time alone."""
+        return [_unknown(case, why) for case in self._timed(forms, init)]
 
     def _compared(
         self, cases: Sequence[JudgedCase], layout: Mapping[str, Any], outputs: Mapping[str, int]
@@ -200,6 +210,11 @@ def _cases(forms: Sequence[CaseForm], log: AnswerLog, failed: str) -> list[Judge
         JudgedCase(form, found, ended=log.ended, failed="" if found else failed)
         for form, found in zip(forms, calls, strict=False)
     ]
+
+
+def _unknown(case: JudgedCase, why: str) -> JudgedCase:
+    """The values of a case that ended well are not known, as its task says why."""
+    return case if case.end or case.failed else replace(case, deferred=f"there is no reference: {why}")
 
 
 def _returned(case: JudgedCase) -> bool:

@@ -199,10 +199,8 @@ def zeros(form: Zeros) -> Any:
     """A tensor of that form whose memory is reserved, not filled."""
     if form.kind == "numpy":
         return np.zeros(form.shape, _numpy_dtype(form.dtype))
-    import torch
-
-    flat = torch.zeros(_span(form), dtype=_torch_name(form.dtype))
-    return flat.as_strided(form.shape, form.strides)
+    # numpy reserves zeros, torch writes them.
+    return _torch_tensor(np.zeros(_span(form) * _torch_name(form.dtype).itemsize, np.uint8), form)
 
 
 def _numpy_dtype(name: str) -> np.dtype:
@@ -218,7 +216,7 @@ def _torch_tensor(memory: np.ndarray, form: Zeros) -> Any:
     import torch
 
     dtype = _torch_name(form.dtype)
-    if dtype.itemsize != memory.dtype.itemsize:
+    if memory.nbytes != dtype.itemsize * _span(form):
         raise UsageError(f"an array of {memory.dtype} has elements of another size than {form.dtype}")
     raw = torch.from_numpy(memory.view(np.uint8)) if memory.size else torch.empty(0, dtype=torch.uint8)
     return raw.view(dtype).as_strided(form.shape, form.strides)

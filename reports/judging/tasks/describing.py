@@ -51,11 +51,7 @@ def _described(task: LoadedTask, seed: int) -> dict[str, Any]:
 
 
 def _case(task: LoadedTask, model: Any, arguments: Arguments) -> dict[str, Any]:
-    outputs, ops = None, None
-    if model is not None and _on_meta(arguments):
-        with record_ops(task.path) as recorded:
-            outputs = task.outputs(model, arguments)
-        ops = [op.to_json() for op in recorded]
+    outputs, ops = _run(task, model, arguments)
     inputs = tensors_in([*arguments[0], *arguments[1].values()])
     return {
         "arguments": to_message(list(arguments), None),
@@ -65,6 +61,20 @@ def _case(task: LoadedTask, model: Any, arguments: Arguments) -> dict[str, Any]:
         "elements": sum(math.prod(x.shape) for x in (*inputs, *tensors_in(outputs or []))),
         "text": text_of(arguments),
     }
+
+
+def _run(
+    task: LoadedTask, model: Any, arguments: Arguments
+) -> tuple[list[Any] | None, list[dict[str, Any]] | None]:
+    """Outputs and operations of Model; None where it needs values."""
+    if model is None or not _on_meta(arguments):
+        return None, None
+    try:
+        with record_ops(task.path) as recorded:
+            outputs = task.outputs(model, arguments)
+    except UsageError:
+        return None, None
+    return outputs, [op.to_json() for op in recorded]
 
 
 def _on_meta(arguments: Arguments) -> bool:

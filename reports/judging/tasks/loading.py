@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ....simulator.errors import UsageError
+from ....simulator.triton_shim import DEVICES, installed
 from ..exchange import is_tensor
 from .files import GROUPS, MODEL
 
@@ -121,8 +122,8 @@ class LoadedTask:
         return self.asked(MODEL, lambda: getattr(self.module, MODEL)(*args, **named))
 
     def outputs(self, model: Any, arguments: Arguments) -> list[Any]:
-        """What a Model gives for these arguments, as a list. Arguments are copied: a Model may write into them."""
-        args, named = copied(arguments)
+        """What a Model gives for these arguments, as a list. It may write into them: see `copied`."""
+        args, named = arguments
         call = model if callable(model) else model.forward
         seed_everything(WEIGHTS_SEED)
         with no_grad():
@@ -131,8 +132,11 @@ class LoadedTask:
 
 @contextmanager
 def loaded_task(request: Mapping[str, Any]) -> Iterator[LoadedTask]:
-    """The task of a request: name, text, and texts of the files beside it that it reads, which it finds beside it again."""
-    with tempfile.TemporaryDirectory() as folder:
+    """The task of a request: name, text, and texts of the files beside it that it reads, which it finds beside it again.
+
+    "npu" and "cuda" are names of the CPU in it, and `torch_npu` is there.
+    """
+    with installed(DEVICES), tempfile.TemporaryDirectory() as folder:
         for name, text in request["companions"].items():
             Path(folder, name).write_text(text, encoding="utf-8")
         path = str(Path(folder, request["name"]))

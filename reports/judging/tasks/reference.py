@@ -67,15 +67,15 @@ class _Reference:
 
     def outputs(self, arguments: Arguments) -> Iterator[tuple[Any, Any]]:
         """Each output, in its own dtype and in float64; where the Model cannot do that, in its own dtype twice."""
-        wanted = self.task.outputs(self.model, arguments)
         exact = self._in_float64(arguments)
+        wanted = self.task.outputs(self.model, arguments)
         if len(exact) != len(wanted):
             exact = wanted
         for want, right in zip(wanted, exact, strict=True):
             yield want, right if self._same(want, right) else want
 
     def _in_float64(self, arguments: Arguments) -> list[Any]:
-        args, named = copied(arguments)
+        args, named = copied(arguments)  # what is no floating tensor is not made anew below
         wide = ([in_float64(x) for x in args], {k: in_float64(x) for k, x in named.items()})
         try:
             return self.task.outputs(self.exact, wide)

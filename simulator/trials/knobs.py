@@ -56,9 +56,13 @@ class AskedFor(dict[str, Any]):
             return other
 
 
-def trials(call: Call, now_us: float, time: Callable[[Call], Launch]) -> Trials:
-    """What was timed with one knob changed, and what could not be. time: of a launch, without its values."""
-    return _KnobTrials(call, now_us, time).found()
+def trials(call: Call, now_us: float, time: Callable[[Call], Launch], any_sums: bool = False) -> Trials:
+    """What was timed with one knob changed, and what could not be. time: of a launch, without its values.
+
+    any_sums: also lengths that are reduced as a whole, where the launch reads and stores the same elements with another one:
+    parts of a sum that a loop adds up, as well as sums that are other ones then. For whoever looks at the values again.
+    """
+    return _KnobTrials(call, now_us, time, any_sums).found()
 
 
 def with_size(call: Call, name: str, other: int) -> Call | str:
@@ -77,6 +81,7 @@ class _KnobTrials:
     call: Call
     now_us: float
     time: Callable[[Call], Launch]
+    any_sums: bool = False
     trials: Trials = field(default_factory=Trials)
     same: Reach | None = None
 
@@ -150,7 +155,7 @@ class _KnobTrials:
         asked = name in self.call.grid_asks
         if not asked and _shapes(changed) == _shapes(self.call):
             return NO_TILE
-        if not asked and not sums_stay(self.call.program, changed.program):
+        if not asked and not self.any_sums and not sums_stay(self.call.program, changed.program):
             return OTHER_SUMS
         try:
             if self._now() is None:

@@ -1,0 +1,210 @@
+"""What could be changed in an answer that is right, each with the time that it saves: tried in the simulator, or at most.
+
+A launch is read as `run_json` tells it, from the process of the answer: whatever has another form there gives no candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...facts import texts
+from ..answer_log import LaunchLog
+from ..verdict import HostCost
+
+LEAST_SHARE = 0.02  # of the time: what saves less is not worth a change
+UNTRIED = 0.5  # of what is saved at most, where nothing was tried: what counts against a change that was
+COPIES = "multibuffer"
+TRITON = "triton-ascend"
+MOST_TEXT = 60
+SMALL_BYTES = 16 << 10  # of a transfer: below it latency counts beside the rate
+MOVED_TWICE = 1.4  # bytes moved against those of the task
+MIB = 1 << 20
+
+
+class Candidate(NamedTuple):
+    """saved_us: of the whole call. text: a sentence. tried: whether the time was simulated with the change."""
+
+    saved_us: float
+    text: str
+    tried: bool = False
+
+    @property
+    def weight(self) -> float:
+        """By which candidates are ranked."""
+        return self.saved_us if self.tried else UNTRIED * self.saved_us
+
+
+def candidates(
+    logs: Sequence[LaunchLog], host: Sequence[HostCost], time_us: float, needed_bytes: int | None
+) -> list[Candidate]:
+    """Changes that save at least `LEAST_SHARE` of the time, best first.
+
+    logs: launches of one call, dearest first. needed_bytes: of the task's inputs and outputs, None where nobody knows.
+    """
+    found = [*_of_launches(logs, needed_bytes), *_of_host(host)]
+    worth = [c for c in found if c.saved_us >= LEAST_SHARE * time_us]
+    return sorted(worth, key=lambda c: (-c.weight, c.text))
+
+
+def _of_launches(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Candidate]:
+    if not logs:
+        return
+    try:
+        yield from _of_dearest(logs[0])
+        yield from _fused(logs)
+        yield from _reread(logs, needed_bytes)
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return  # no record of ours
+
+
+def _of_dearest(log: LaunchLog) -> Iterator[Candidate]:
+    yield from _knobs(log)
+    yield from _slow_lines(log)
+    yield from _programs(log)
+    yield from _small_transfers(log)
+
+
+# ---- knobs that were tried ----
+
+
+def _knobs(log: LaunchLog) -> Iterator[Candidate]:
+    now = log.time_us / log.count
+    for change, us in log.run.get("changes_us", {}).items():
+        text = _change_text(change, str(log.run.get("compiler") or ""))
+        if text and us < now:
+            figure = f"{texts.micros(us)} us a launch in place of {texts.micros(now)}, timed"
+            yield Candidate((now - us) * log.count, f"{text}: {figure}.", True)
+
+
+def _change_text(change: str, compiler: str) -> str:
+    """ "BLOCK 256 -> 4096, grid 16 -> 1" as an order to a programmer; "" where it cannot be given."""
+    first, _, grid = change.partition(", grid ")
+    name, before, after = (*first.replace(" -> ", " ").split(" "), "", "", "")[:3]
+    name = texts.clean(name, MOST_TEXT)
+    if name == COPIES and compiler.startswith(TRITON):
+        return {"1": "Launch with multibuffer=False", "2": "Launch with multibuffer=True"}.get(after, "")
+    if name == "grid":
+        return f"Start {after} programs in place of {before}"
+    with_grid = f", with the grid {texts.clean(grid.partition(' -> ')[2], MOST_TEXT)}" if grid else ""
+    return f"Set {name} = {texts.clean(after, MOST_TEXT)} (now {before}){with_grid}"
+
+
+# ---- lines that the compiler makes slow code of ----
+
+
+def _slow_lines(log: LaunchLog) -> Iterator[Candidate]:
+    seen: set[int] = set()
+    for x in log.run.get("slowing", ()):
+        if x["line"] in seen or not x.get("line_time_us"):
+            continue
+        seen.add(x["line"])
+        us = float(x["line_time_us"])
+        what, cure = texts.clean(x["what"], 160), texts.clean(x["cure"], 200)
+        text = f"Line {x['line']} takes {texts.micros(us)} us: {what}; {cure}."
+        yield Candidate(us * log.count, text)
+
+
+# ---- programs and cores ----
+
+
+def _programs(log: LaunchLog) -> Iterator[Candidate]:
+    launch, now = log.run["launches"][0], log.time_us / log.count
+    programs, cores, used = (launch[n] for n in ("programs", "cores", "cores_used"))
+    dispatched = now - log.run.get("lifted_us", {}).get("dispatch", now)
+    if programs > 2 * cores:
+        yield Candidate(
+            dispatched * log.count,
+            f"Start {cores} programs, one for each core, and let each go through its share in a loop, for i in "
+            f"range(tl.program_id(0), {programs}, tl.num_programs(0)): handing out {programs:,} programs takes "
+            f"{texts.micros(dispatched)} us.",
+        )
+    if used < cores:
+        saved = (now - launch["overhead_us"]) * (1 - used / cores)
+        yield Candidate(
+            saved * log.count,
+            f"Give all {cores} cores work: {programs:,} programs leave {cores - used} of them idle; cut the work into "
+            f"more parts, with smaller tiles or along another axis (at most {texts.micros(saved)} us less).",
+        )
+
+
+# ---- transfers ----
+
+
+def _small_transfers(log: LaunchLog) -> Iterator[Candidate]:
+    """Cores that wait for data which they ask for in small pieces."""
+    launch, pipes = log.run["launches"][0], log.run.get("pipes", {})
+    loads = [p for n, p in pipes.items() if n.endswith("MTE2")]
+    vector = pipes.get("AIV.V") or pipes.get("AICORE.V")
+    if not loads or vector is None or any(n.endswith(".M") and p["busy_cycles"] for n, p in pipes.items()):
+        return
+    cycles, waits = launch["cycles"], vector["waits"].get("data", 0.0)
+    tile = _largest_tile(log)
+    if not tile or tile >= SMALL_BYTES or not cycles:
+        return
+    saved = log.time_us / log.count * waits / cycles
+    yield Candidate(
+        saved * log.count,
+        f"Take larger tiles: the Vector unit waits {texts.percent(waits / cycles)} of the time for data, which comes in "
+        f"pieces of {tile:,} bytes at most; let a program load several rows at once as a tile of two axes, or more of "
+        f"each row (at most {texts.micros(saved)} us less).",
+    )
+
+
+def _largest_tile(log: LaunchLog) -> int:
+    """Bytes of the largest value in UB at its peak."""
+    peak = log.run.get("buffers", {}).get("UB", {}).get("peak", ())
+    return max((int(v["bytes"]) for v in peak), default=0)
+
+
+def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Candidate]:
+    """What passes L2 again and again; products read a tile for each other one, and are left out."""
+    if not needed_bytes or any("M" in _units(x) for x in logs):
+        return
+    moved = sum(x.count * x.run["launches"][0]["resources_bytes"].get("L2", 0.0) for x in logs)
+    if moved < MOVED_TWICE * needed_bytes:
+        return
+    saved = sum(x.time_us for x in logs) * (1 - needed_bytes / moved)
+    yield Candidate(
+        saved,
+        f"Load each input once: the launches move {_mib(moved)} MiB, the task's inputs and outputs are "
+        f"{_mib(needed_bytes)} MiB; keep a row or a tile in UB from the first use to the last (at most "
+        f"{texts.micros(saved)} us less).",
+    )
+
+
+def _units(log: LaunchLog) -> set[str]:
+    pipes = log.run.get("pipes", {})
+    return {n.rpartition(".")[2] for n, p in pipes.items() if p["busy_cycles"]}
+
+
+def _mib(n: float) -> str:
+    return texts.micros(n / MIB)
+
+
+# ---- launches, and what is done beside them ----
+
+
+def _fused(logs: Sequence[LaunchLog]) -> Iterator[Candidate]:
+    count = sum(x.count for x in logs)
+    overheads = sum(x.count * x.run["launches"][0]["overhead_us"] for x in logs)
+    if count < 2:
+        return
+    names = ", ".join(dict.fromkeys(texts.clean(x.kernel, 30) for x in logs[:4]))
+    saved = overheads * (count - 1) / count
+    yield Candidate(
+        saved,
+        f"Make one kernel of the {count:,} launches ({names}): each takes {texts.micros(overheads / count)} us to start, "
+        "and the next reads again what the one before wrote.",
+    )
+
+
+def _of_host(host: Sequence[HostCost]) -> Iterator[Candidate]:
+    for x in host:
+        place = f"Line {x.line}" if x.line else "The answer"
+        times = "once" if x.count == 1 else f"{x.count:,} times"
+        yield Candidate(
+            x.time_us,
+            f"{place} calls {texts.clean(x.op, 60)} {times} beside the kernels, {texts.micros(x.time_us)} us on the device: "
+            "let the kernel read the tensor as it lies, through its strides, and cast or fill what it loads.",
+        )

@@ -1,0 +1,128 @@
+"""The next step for whoever wrote an answer, in one sentence, by its verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ...facts import texts
+from ..answer_log import LaunchLog
+from ..verdict import CHEAT, DEFERRED, FAILED, NO_FIT, NOT_COMPILED, WRONG, Verdict
+from .candidates import candidates
+
+NEAR_BOUND = 0.9  # of the time
+MOST_TEXT = 300
+FITS = re.compile(r"^(?:Tried|Of .*knobs).*fits?: .*$", re.MULTILINE)
+
+# What to write in place of a cheat, by the beginning of its name.
+HONEST = {
+    "torch": "write this operation in the kernel, with tl. operations on tiles, and let the host only make the outputs",
+    "no_kernel": "launch a kernel in every call that computes the outputs from the inputs",
+    "unused": "return what the kernel writes",
+    "cached": "compute the outputs anew in every call: the inputs may have changed in place",
+    "constant": "compute the outputs from the inputs of the call",
+    "stale": "let the kernel write every element of the outputs in every call",
+    "partial": "let the grid and the masks cover every element of the outputs",
+    "returned_input": "make an output of its own with torch.empty_like, and let the kernel write it",
+    "lower_precision": "keep the operands in the type of the task, and cast only where it does",
+    "timing": "leave the functions of time as they are: the time is simulated",
+    "reference": "leave the task's module alone: what the answer needs is in its arguments",
+    "stack": "take what is needed from the arguments",
+    "stream": "launch on the current stream, or wait for the other one before returning",
+    "below_floor": "read all inputs and write all outputs within the call",
+    "ghost": "launch the kernel for all inputs, not behind a condition",
+}
+
+
+def suggestion(verdict: Verdict, logs: Sequence[LaunchLog] = (), needed_bytes: int | None = None) -> str:
+    """One sentence. logs: launches of one call of each case, dearest first; needed_bytes: of the task's inputs and outputs.
+
+    Of a right answer: the change that saves most time, with the time that was simulated with it where it could be tried.
+    """
+    said = {
+        CHEAT: _honest,
+        NOT_COMPILED: _mend,
+        NO_FIT: _smaller,
+        FAILED: _mend,
+        WRONG: _right,
+        DEFERRED: _board,
+    }
+    if verdict.verdict in said:
+        return _sentence(said[verdict.verdict](verdict))
+    return _sentence(_faster(verdict, logs, needed_bytes))
+
+
+def _sentence(text: str) -> str:
+    """On one line, with a full stop."""
+    flat = texts.clean(text.strip(), None)
+    return flat if flat.endswith((".", "?")) else f"{flat}."
+
+
+def _honest(verdict: Verdict) -> str:
+    cheat = verdict.cheats[0] if verdict.cheats else None
+    if cheat is None:
+        return "Compute the outputs in a kernel, from the inputs of the call."
+    found = (text for start, text in HONEST.items() if cheat.name.startswith(start))
+    way = next(found, "compute the outputs in a kernel, from the inputs of the call")
+    place = f"Line {cheat.line}: " if cheat.line else ""
+    return f"{place}{cheat.message.rstrip('.')}; {way}"
+
+
+def _mend(verdict: Verdict) -> str:
+    text = _first_line(_error(verdict.metadata) or verdict.message)
+    return f"Mend what ends the answer before it is judged: {texts.clean(text, MOST_TEXT)}"
+
+
+def _error(metadata: Mapping[str, object]) -> str:
+    return str(metadata.get("compilation_error") or metadata.get("runtime_error") or "")
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _smaller(verdict: Verdict) -> str:
+    text = _error(verdict.metadata)
+    fits = FITS.search(text)
+    if fits:
+        return f"Take smaller tiles: {_lowered(fits[0])}"
+    need = verdict.ub
+    sizes = f": {need.bits:,} bits are needed, {need.available_bits:,} are there" if need else ""
+    return f"Take smaller tiles, or fewer of them at once{sizes}"
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _right(verdict: Verdict) -> str:
+    bad = next((x for x in verdict.outputs if not x.passed), None)
+    return f"Mend the values first: {(bad.message if bad else '') or verdict.message}"
+
+
+def _board(verdict: Verdict) -> str:
+    why = verdict.confidence_reason or verdict.message
+    return f"Ask a board for this one, the model does not know: {texts.clean(why, MOST_TEXT)}"
+
+
+def _faster(verdict: Verdict, logs: Sequence[LaunchLog], needed_bytes: int | None) -> str:
+    if verdict.time_us is None or not logs:
+        return "There is no time to make shorter."
+    best = candidates(logs, verdict.host_ops, verdict.time_us, needed_bytes)
+    if best:
+        return best[0].text
+    return _at_bound(verdict)
+
+
+def _at_bound(verdict: Verdict) -> str:
+    bound = verdict.bound
+    if bound is None:
+        return "No change of one knob that was timed is faster."
+    name = texts.MEANINGS.get(bound.name.rpartition(".")[2], bound.name)
+    share = texts.percent(bound.share)
+    if bound.share >= NEAR_BOUND:
+        return f"Leave it: {name} ({bound.name}) allows {texts.micros(bound.time_us)} us, {share} of the time"
+    return (
+        f"No change of one knob that was timed is faster; {name} ({bound.name}) allows {texts.micros(bound.time_us)} us, "
+        f"{share} of the time: let loads, arithmetic and stores of different tiles overlap, or do less of what binds"
+    )

@@ -17,7 +17,7 @@ UNTRIED = 0.5  # of what is saved at most, where nothing was tried: what counts 
 COPIES = "multibuffer"
 TRITON = "triton-ascend"
 MOST_TEXT = 60
-SMALL_BYTES = 16 << 10  # of a transfer: below it latency counts beside the rate
+ROOMY = 0.5  # of a buffer in use: there is room for tiles of twice the size
 MOVED_TWICE = 1.4  # bytes moved against those of the task
 MIB = 1 << 20
 
@@ -62,7 +62,7 @@ def _of_dearest(log: LaunchLog) -> Iterator[Candidate]:
     yield from _knobs(log)
     yield from _slow_lines(log)
     yield from _programs(log)
-    yield from _small_transfers(log)
+    yield from _larger_tiles(log)
 
 
 # ---- knobs that were tried ----
@@ -131,30 +131,20 @@ def _programs(log: LaunchLog) -> Iterator[Candidate]:
 # ---- transfers ----
 
 
-def _small_transfers(log: LaunchLog) -> Iterator[Candidate]:
-    """Cores that wait for data which they ask for in small pieces."""
-    launch, pipes = log.run["launches"][0], log.run.get("pipes", {})
-    loads = [p for n, p in pipes.items() if n.endswith("MTE2")]
-    vector = pipes.get("AIV.V") or pipes.get("AICORE.V")
-    if not loads or vector is None or any(n.endswith(".M") and p["busy_cycles"] for n, p in pipes.items()):
+def _larger_tiles(log: LaunchLog) -> Iterator[Candidate]:
+    """A Vector unit that waits for data, in a kernel that leaves UB empty. Products have tiles of their own."""
+    launch, ub = log.run["launches"][0], log.run.get("buffers", {}).get("UB")
+    waits = sum(p["waits"].get("data", 0.0) for n, p in log.run.get("pipes", {}).items() if n.endswith(".V"))
+    if ub is None or "M" in _units(log) or ub["peak_bytes"] > ROOMY * ub["capacity_bytes"]:
         return
-    cycles, waits = launch["cycles"], vector["waits"].get("data", 0.0)
-    tile = _largest_tile(log)
-    if not tile or tile >= SMALL_BYTES or not cycles:
-        return
-    saved = log.time_us / log.count * waits / cycles
+    share = min(1.0, waits / launch["cycles"])
+    saved = log.time_us / log.count * share
     yield Candidate(
         saved * log.count,
-        f"Take larger tiles: the Vector unit waits {texts.percent(waits / cycles)} of the time for data, which comes in "
-        f"pieces of {tile:,} bytes at most; let a program load several rows at once as a tile of two axes, or more of "
-        f"each row (at most {texts.micros(saved)} us less).",
+        f"Take larger tiles: the Vector unit waits {texts.percent(share)} of the time for data, and "
+        f"{texts.percent(ub['peak_bytes'] / ub['capacity_bytes'])} of UB is in use; let an iteration load several rows at "
+        f"once as a tile of two axes, or more of each row (at most {texts.micros(saved)} us less).",
     )
-
-
-def _largest_tile(log: LaunchLog) -> int:
-    """Bytes of the largest value in UB at its peak."""
-    peak = log.run.get("buffers", {}).get("UB", {}).get("peak", ())
-    return max((int(v["bytes"]) for v in peak), default=0)
 
 
 def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Candidate]:

@@ -11,6 +11,7 @@ from typing import Any
 from ...simulator.device import DEFAULT_PRODUCT, device
 from ...simulator.errors import UsageError
 from ...simulator.products import Product, load_product, product_names
+from .advising import advised
 from .assembling import not_compiled, verdict_of
 from .controller import Judgement, JudgeRequest
 from .processes.limits import Limits
@@ -88,10 +89,11 @@ def judge_files(
     try:
         found = read_answer(answer, task)
     except AnswerError as e:
-        return not_compiled(e, product.name)
+        return advised(not_compiled(e, product.name), ())
     wanted = JudgeRequest(task, found, options, **asked)
     with _job(job, wanted.needs_torch) as own:
-        return verdict_of(Judgement(wanted, own).cases(), product)
+        cases = Judgement(wanted, own).cases()
+        return advised(verdict_of(cases, product), cases)
 
 
 def _options(

@@ -23,6 +23,7 @@ from ..answer_log import NOT_LOADED, AnswerLog, AnswerRequest, CallLog, Ended
 from ..cheats.evidence import CallEvidence, NarrowedValue, ReturnedTensor
 from ..exchange import Arrays, from_message, is_tensor, to_message
 from ..pricing.host_ops import classify, record_ops
+from ..pricing.trying import DearestLaunch
 from ..processes import packed, unpacked
 from .endings import ended
 from .fingerprints import replaced, snapshot
@@ -74,7 +75,7 @@ class Answering:
         self.memory = TorchMemory(asked.values) if asked.torch else ArrayMemory(asked.values)
         self.streams = Streams()
         self.files = files_of(asked)
-        self.seen = OneCall()
+        self.seen, self.dearest = OneCall(), DearestLaunch()
 
     def blocks(self) -> Iterator[Any]:
         """What is in force while the answer runs."""
@@ -86,6 +87,7 @@ class Answering:
         yield watch(lambda run: self.seen.launches.tell(run))
 
     def _called(self, call: Call) -> None:
+        self.dearest.tell(call)
         self.memory.launched(call)
         self.streams.launched(self._line())
         self.seen.narrowed |= dict.fromkeys(narrowed_in(call))
@@ -121,10 +123,12 @@ class Answering:
         except BaseException as e:
             return (), ended(e, self.files, NOT_LOADED)
         self.memory.know(held_by(module, entry))
-        return tuple(self._case(entry, k, case) for k, case in enumerate(cases)), None
+        calls = [self._case(entry, k, case) for k, case in enumerate(cases)]
+        return self.dearest.explained(calls), None
 
     def _case(self, entry: Callable[..., Any], k: int, case: Any) -> tuple[CallLog, ...]:
         logs = [self._call(entry, case, f"{k}.0", self.before.get("first", {}))]
+        self.dearest.returned(k, logs[0])
         if self.asked.second and logs[0].ended is None:
             first, second = (list(_array_names(x[k])) for x in (self.asked.cases, self.asked.second))
             others = dict(zip(first, (self.before["second"][n] for n in second), strict=True))

@@ -22,7 +22,7 @@ MOVED_TWICE = 1.4  # bytes moved against those of the task
 MIB = 1 << 20
 
 
-class Candidate(NamedTuple):
+class PossibleChange(NamedTuple):
     """saved_us: of the whole call. text: a sentence. tried: whether the time was simulated with the change."""
 
     saved_us: float
@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 
 def candidates(
     logs: Sequence[LaunchLog], host: Sequence[HostCost], time_us: float, needed_bytes: int | None
-) -> list[Candidate]:
+) -> list[PossibleChange]:
     """Changes that save at least `LEAST_SHARE` of the time, best first.
 
     logs: launches of one call, dearest first. needed_bytes: of the task's inputs and outputs, None where nobody knows.
@@ -47,7 +47,7 @@ def candidates(
     return sorted(worth, key=lambda c: (-c.weight, c.text))
 
 
-def _of_launches(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Candidate]:
+def _of_launches(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[PossibleChange]:
     if not logs:
         return
     try:
@@ -58,7 +58,7 @@ def _of_launches(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterato
         return  # no record of ours
 
 
-def _of_dearest(log: LaunchLog) -> Iterator[Candidate]:
+def _of_dearest(log: LaunchLog) -> Iterator[PossibleChange]:
     yield from _knobs(log)
     yield from _slow_lines(log)
     yield from _programs(log)
@@ -68,13 +68,13 @@ def _of_dearest(log: LaunchLog) -> Iterator[Candidate]:
 # ---- knobs that were tried ----
 
 
-def _knobs(log: LaunchLog) -> Iterator[Candidate]:
+def _knobs(log: LaunchLog) -> Iterator[PossibleChange]:
     now = log.time_us / log.count
     for change, us in log.run.get("changes_us", {}).items():
         text = _change_text(change, str(log.run.get("compiler") or ""))
         if text and us < now:
             figure = f"{texts.micros(us)} us a launch in place of {texts.micros(now)}, timed"
-            yield Candidate((now - us) * log.count, f"{text}: {figure}.", True)
+            yield PossibleChange((now - us) * log.count, f"{text}: {figure}.", True)
 
 
 def _change_text(change: str, compiler: str) -> str:
@@ -93,7 +93,7 @@ def _change_text(change: str, compiler: str) -> str:
 # ---- lines that the compiler makes slow code of ----
 
 
-def _slow_lines(log: LaunchLog) -> Iterator[Candidate]:
+def _slow_lines(log: LaunchLog) -> Iterator[PossibleChange]:
     seen: set[int] = set()
     for x in log.run.get("slowing", ()):
         if x["line"] in seen or not x.get("line_time_us"):
@@ -102,18 +102,18 @@ def _slow_lines(log: LaunchLog) -> Iterator[Candidate]:
         us = float(x["line_time_us"])
         what, cure = texts.clean(x["what"], 160), texts.clean(x["cure"], 200)
         text = f"Line {x['line']} takes {texts.micros(us)} us: {what}; {cure}."
-        yield Candidate(us * log.count, text)
+        yield PossibleChange(us * log.count, text)
 
 
 # ---- programs and cores ----
 
 
-def _programs(log: LaunchLog) -> Iterator[Candidate]:
+def _programs(log: LaunchLog) -> Iterator[PossibleChange]:
     launch, now = log.run["launches"][0], log.time_us / log.count
     programs, cores, used = (launch[n] for n in ("programs", "cores", "cores_used"))
     dispatched = now - log.run.get("lifted_us", {}).get("dispatch", now)
     if programs > 2 * cores:
-        yield Candidate(
+        yield PossibleChange(
             dispatched * log.count,
             f"Start {cores} programs, one for each core, and let each go through its share in a loop, for i in "
             f"range(tl.program_id(0), {programs}, tl.num_programs(0)): handing out {programs:,} programs takes "
@@ -121,7 +121,7 @@ def _programs(log: LaunchLog) -> Iterator[Candidate]:
         )
     if used < cores:
         saved = (now - launch["overhead_us"]) * (1 - used / cores)
-        yield Candidate(
+        yield PossibleChange(
             saved * log.count,
             f"Give all {cores} cores work: {programs:,} programs leave {cores - used} of them idle; cut the work into "
             f"more parts, with smaller tiles or along another axis (at most {texts.micros(saved)} us less).",
@@ -131,7 +131,7 @@ def _programs(log: LaunchLog) -> Iterator[Candidate]:
 # ---- transfers ----
 
 
-def _larger_tiles(log: LaunchLog) -> Iterator[Candidate]:
+def _larger_tiles(log: LaunchLog) -> Iterator[PossibleChange]:
     """A Vector unit that waits for data, in a kernel that leaves UB empty. Products have tiles of their own."""
     launch, ub = log.run["launches"][0], log.run.get("buffers", {}).get("UB")
     waits = sum(p["waits"].get("data", 0.0) for n, p in log.run.get("pipes", {}).items() if n.endswith(".V"))
@@ -139,7 +139,7 @@ def _larger_tiles(log: LaunchLog) -> Iterator[Candidate]:
         return
     share = min(1.0, waits / launch["cycles"])
     saved = log.time_us / log.count * share
-    yield Candidate(
+    yield PossibleChange(
         saved * log.count,
         f"Take larger tiles: the Vector unit waits {texts.percent(share)} of the time for data, and "
         f"{texts.percent(ub['peak_bytes'] / ub['capacity_bytes'])} of UB is in use; let an iteration load several rows at "
@@ -147,7 +147,7 @@ def _larger_tiles(log: LaunchLog) -> Iterator[Candidate]:
     )
 
 
-def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Candidate]:
+def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[PossibleChange]:
     """What passes L2 again and again; products read a tile for each other one, and are left out."""
     if not needed_bytes or any("M" in _units(x) for x in logs):
         return
@@ -155,7 +155,7 @@ def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Can
     if moved < MOVED_TWICE * needed_bytes:
         return
     saved = sum(x.time_us for x in logs) * (1 - needed_bytes / moved)
-    yield Candidate(
+    yield PossibleChange(
         saved,
         f"Load each input once: the launches move {_mib(moved)} MiB, the task's inputs and outputs are "
         f"{_mib(needed_bytes)} MiB; keep a row or a tile in UB from the first use to the last (at most "
@@ -175,25 +175,25 @@ def _mib(n: float) -> str:
 # ---- launches, and what is done beside them ----
 
 
-def _fused(logs: Sequence[LaunchLog]) -> Iterator[Candidate]:
+def _fused(logs: Sequence[LaunchLog]) -> Iterator[PossibleChange]:
     count = sum(x.count for x in logs)
     overheads = sum(x.count * x.run["launches"][0]["overhead_us"] for x in logs)
     if count < 2:
         return
     names = ", ".join(dict.fromkeys(texts.clean(x.kernel, 30) for x in logs[:4]))
     saved = overheads * (count - 1) / count
-    yield Candidate(
+    yield PossibleChange(
         saved,
         f"Make one kernel of the {count:,} launches ({names}): each takes {texts.micros(overheads / count)} us to start, "
         "and the next reads again what the one before wrote.",
     )
 
 
-def _of_host(host: Sequence[HostCost]) -> Iterator[Candidate]:
+def _of_host(host: Sequence[HostCost]) -> Iterator[PossibleChange]:
     for x in host:
         place = f"Line {x.line}" if x.line else "The answer"
         times = "once" if x.count == 1 else f"{x.count:,} times"
-        yield Candidate(
+        yield PossibleChange(
             x.time_us,
             f"{place} calls {texts.clean(x.op, 60)} {times} beside the kernels, {texts.micros(x.time_us)} us on the device: "
             "let the kernel read the tensor as it lies, through its strides, and cast or fill what it loads.",

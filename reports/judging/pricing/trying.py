@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,32 +11,50 @@ from ....simulator.errors import AscendtileError
 from ....simulator.launch import timed
 from ....simulator.observers import quietly
 from ....simulator.trials.knobs import trials
-from ..answer_log import LaunchLog
+from ..answer_log import CallLog
 
-MOST_INSTRUCTIONS = 3_000_000  # of a launch that is timed again and again
+MOST_INSTRUCTIONS = 1_500_000  # of a launch that is timed again and again
 
 
 @dataclass
-class LastCalls:
-    """The last launch of each kernel and grid, as `watch_calls` tells of them."""
+class DearestLaunch:
+    """The launch that takes longest with all that are like it, over the first calls of all cases.
+
+    calls: the last launch of each kernel and grid of the call that goes on, as `watch_calls` tells of them.
+    """
 
     calls: dict[tuple[str, tuple[int, ...]], Call] = field(default_factory=dict)
+    time_us: float = 0.0
+    case: int = 0
+    call: Call | None = None
 
     def tell(self, call: Call) -> None:
         """Remember a launch that is about to be made."""
         self.calls[call.kernel.name, call.grid] = call
 
-    def explained(self, launches: Iterable[LaunchLog]) -> tuple[LaunchLog, ...]:
-        """The same launches; the first one, the dearest, with what was tried of it."""
-        logs = tuple(launches)
-        call = self.calls.get((logs[0].kernel, logs[0].grid)) if logs else None
-        if call is None or _instructions(logs[0].run) > MOST_INSTRUCTIONS:
-            return logs
-        return replace(logs[0], run={**logs[0].run, **explained(call)}), *logs[1:]
+    def returned(self, case: int, log: CallLog) -> None:
+        """A call of a case is over: keep its dearest launch if it is the dearest of all."""
+        first = next(iter(log.launches), None)
+        if first is not None and log.ended is None and first.time_us > self.time_us:
+            self.time_us, self.case = first.time_us, case
+            self.call = self.calls.get((first.kernel, first.grid))
+        self.calls.clear()
+
+    def explained(self, calls: Sequence[tuple[CallLog, ...]]) -> tuple[tuple[CallLog, ...], ...]:
+        """The calls of all cases, where the dearest launch says what was tried of it."""
+        if self.call is None:
+            return tuple(calls)
+        first, *others = calls[self.case]
+        launch, *rest = first.launches
+        if _instructions(launch.run) > MOST_INSTRUCTIONS:
+            return tuple(calls)
+        launch = replace(launch, run={**launch.run, **explained(self.call)})
+        changed = (replace(first, launches=(launch, *rest)), *others)
+        return (*calls[: self.case], changed, *calls[self.case + 1 :])
 
 
 def _instructions(run: Mapping[str, Any]) -> float:
-    return sum(x["instructions"] for x in run.get("launches", ()))
+    return sum(float(x["instructions"]) for x in run.get("launches", ()))
 
 
 def explained(call: Call) -> dict[str, Any]:

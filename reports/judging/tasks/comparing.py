@@ -17,6 +17,7 @@ import numpy as np
 from ....simulator.errors import UsageError
 from ....simulator.precision.formats import Format, get_format
 from ....simulator.precision.metrics import compare, is_comparable
+from ..pricing.wrong import MOST, pattern
 from ..verdict import ComparedOutput, Tolerance
 
 BLOCK = 1 << 20  # elements
@@ -61,7 +62,17 @@ def compared_output(
     if got.dtype != want.dtype:
         return replace(found, message=f"{name} is {got.dtype.name}, the task's is {want.dtype.name}")
     totals = _totals(*(np.ascontiguousarray(x).reshape(-1) for x in (got, want, exact)), rule)
-    return _told(found, totals, want)
+    told = _told(found, totals, want)
+    where = "" if told.passed else pattern(got, want, _beyond(got, want, exact, rule))
+    return replace(told, message=f"{told.message}; {where}") if where else told
+
+
+def _beyond(got: np.ndarray, want: np.ndarray, exact: np.ndarray, rule: Tolerance) -> np.ndarray:
+    """Which elements do not pass, of real numbers; none of others, which have no patterns."""
+    if want.dtype.kind in "cb" or want.size > MOST:
+        return np.zeros(want.shape, bool)
+    bad: np.ndarray = ~(_near(got, want, rule) | _near(got, exact, rule))
+    return bad
 
 
 def checked_positions(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,13 @@ WAIT_SECONDS = 120  # on a machine that is busy with other tests
 
 @dataclass
 class Served:
-    """url, token: as it printed them. process: of the server; folder: its TMPDIR."""
+    """url, token: as it printed them. process: of the server; folder: its TMPDIR; idle: processes below it at rest."""
 
     process: subprocess.Popen
     url: str
     token: str
     folder: Path
+    idle: set[int] = field(default_factory=set)
 
     def ask(self, tool, arguments, timeout=WAIT_SECONDS):
         """(status, JSON) of POST /v1/TOOL."""
@@ -102,6 +104,19 @@ def start(tmp_path_factory):
             process.send_signal(signal.SIGTERM)
         process.wait(WAIT_SECONDS)
         process.stdout.close()
+
+
+@pytest.fixture
+def run_shell():
+    """`run_shell(command, folder)`: what a command prints, which must succeed; skips where there is no curl."""
+    if shutil.which("curl") is None:
+        pytest.skip("no curl here")
+
+    def run(command, folder):
+        words = ("bash", "-c", command)
+        return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+    return run
 
 
 def _object(stream):

@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -124,19 +122,6 @@ def post(served, arguments):
         f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
     )
     return connection
-
-
-def test_curl_gets_results_and_errors(served, tmp_path):
-    curl = shutil.which("curl")
-    if curl is None:
-        pytest.skip("no curl here")
-    (tmp_path / "request.json").write_text(json.dumps(TINY))
-    header = ("-H", f"Authorization: Bearer {served.token}", "-H", "Content-Type: application/json")
-    words = (curl, "-sS", *header, "-w", "\n%{http_code}", "-d", "@request.json", f"{served.url}/v1/run")
-    body, status = subprocess.run(
-        words, cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout.rsplit("\n", 1)
-    assert (status, json.loads(body)) == ("200", served.ask("run", TINY)[1])
 
 
 def test_the_process_that_workers_are_forked_from_is_replaced(served):

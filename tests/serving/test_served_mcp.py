@@ -6,15 +6,19 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
+import ascendtile.reports.serving
 from ascendtile.reports.serving.tools.catalogue import TOOLS
 
+from ..readme.markdown import read
 from .conftest import COMMAND, WAIT_SECONDS, descendants, gone
 
 pytestmark = pytest.mark.extra("mcp")
 TINY = {"op": "rms_norm_grad", "case": "tiny"}
+PAGE = Path(ascendtile.reports.serving.__path__[0]) / "README.md"
 OPTIONS = ("--no-torch", "--slots", "1")
 
 
@@ -26,7 +30,12 @@ def served(start):
 def over_stdio():
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    return stdio_client(StdioServerParameters(command=COMMAND, args=["serve", "--stdio", *OPTIONS]))
+    page = next(
+        b for b in read(PAGE) if b.marks.get("file") == "mcp.json"
+    )  # what the page tells users to write
+    given = json.loads(page.text)["mcpServers"]["ascendtile"]
+    assert given["command"] == "ascendtile"
+    return stdio_client(StdioServerParameters(command=COMMAND, args=[*given["args"], *OPTIONS]))
 
 
 def over_http(served):

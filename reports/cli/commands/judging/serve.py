@@ -98,8 +98,12 @@ def command(**options: Any) -> None:
     if not chosen:
         raise click.UsageError("give --stdio, --http PORT or --skill")
     _check(asked, chosen[0])
-    do = _skill if asked.skill else _http if asked.http else _stdio
-    do(asked)
+    if asked.skill:
+        _skill()
+    elif asked.http:
+        _http(asked)
+    else:
+        _stdio(asked)
 
 
 def _check(asked: SimpleNamespace, way: str) -> None:
@@ -108,8 +112,8 @@ def _check(asked: SimpleNamespace, way: str) -> None:
         "--token-file": asked.token_file,
         "--any-address": asked.any_address,
         "--host-name": asked.host_names,
+        "--json": asked.as_json,
     }
-    of_http["--json"] = asked.as_json
     for flag in (flag for flag, given in of_http.items() if given and way != "--http"):
         raise click.UsageError(f"{flag} is for --http; leave it out with {way}")
     from importlib.util import find_spec
@@ -123,7 +127,7 @@ def _check(asked: SimpleNamespace, way: str) -> None:
             )
 
 
-def _skill(asked: SimpleNamespace) -> None:
+def _skill() -> None:
     from ....serving.instructions import skill
 
     click.echo(skill(), nl=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...simulator.errors import BufferOverflowError, UsageError
-from ...simulator.products import load_product
+from ...simulator.products import load_product, product_names
 from ...simulator.products.quantity import BadQuantityError, convert
 from ...simulator.products.spec import known_keys, rule_for
 from ...simulator.record.run import Buffer, LiveValue, Run
@@ -23,7 +23,7 @@ def assert_fits(run: object, **limits: int | str) -> None:
 
     A launch that does not fit its product raises on its own. So give limits, below which a kernel is to stay; or a function
     of no arguments that launches it, whose overflow then fails the test with the sizes that would fit; or a run on a
-    product whose buffers were changed (`overrides={"buffers.ub": "1MiB"}`), which is compared with the product as it is.
+    product of ours whose buffers were changed (`overrides={"buffers.ub": "1MiB"}`): it is held against the product as it is.
 
     Args:
         run: a `Run`, an `OpResult`, a list of them, or a function that gives one.
@@ -70,7 +70,7 @@ def _bytes(name: str, limit: int | str) -> int:
 def _own_bytes(run: Run, name: str, buffer: Buffer) -> int:
     """What the product has, before anything was changed."""
     key = SECTION + name.lower()
-    if key not in facts.overrides(run):
+    if key not in facts.overrides(run) or facts.product_name(run) not in product_names():
         return buffer.capacity_bytes
     return int(load_product(facts.product_name(run)).value(key))  # type: ignore[arg-type]
 

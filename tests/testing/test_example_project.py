@@ -125,6 +125,9 @@ def test_the_steps_of_the_action_write_the_table_and_fail_for_a_regression(proje
     assert files["GITHUB_STEP_SUMMARY"].read_text().endswith(comment.read_text())
     assert "4 regressions" in comment.read_text()
     shell(project, scripts["compare"], status=2, FAIL_ABOVE="much", **environment)
+    shell(project, scripts["fetch"], **{**environment, "AGAINST": "0" * 40})
+    shell(project, scripts["compare"], FAIL_ABOVE="5%", **{**environment, "AGAINST": "0" * 40})
+    assert comment.read_text() == "No commit to compare simulated kernels with.\n"
 
 
 def test_the_action_installs_what_it_lies_in_and_puts_no_text_of_others_into_a_script():

@@ -86,7 +86,7 @@ class BaselineState:
         except UsageError as error:
             self.told = [f"error: {error}"]
             return False
-        return not self.twice
+        return not (self.update and self.twice)
 
     def gone(self, root: Path) -> list[tuple[str, str]]:
         """(test, key) of entries that no test has any more, as far as this run can tell.

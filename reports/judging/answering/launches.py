@@ -72,6 +72,15 @@ def narrowed_in(call: Call) -> Iterator[NarrowedValue]:
             )
 
 
+def narrow_tensors(call: Call, few: int) -> Iterator[NarrowedValue]:
+    """Floating tensors of at most 16 bits that a kernel takes, but for small ones."""
+    for name, t in call.tensors.items():
+        if t.dtype.is_floating() and t.dtype.bits <= 16 and t.elements > few:
+            yield NarrowedValue(
+                kernel=call.kernel.name, line=0, source=f"tensor {name}", target=str(t.dtype), use="kernel"
+            )
+
+
 def _narrows(source: Any, target: Any) -> bool:
     """From more than 16 bits of floating point to at most 16 bits, or to a byte that the Cube multiplies."""
     if not source.is_floating() or source.bits <= 16:

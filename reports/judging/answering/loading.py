@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..answer_log import AnswerRequest
-from .memory import tensors_in
+from .tensors import tensors_in
 
 WEIGHTS_SEED = (
     0  # before ModelNew is made and called, as before the task's Model: parameters of other names begin alike

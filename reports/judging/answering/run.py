@@ -25,16 +25,19 @@ from ..exchange import Arrays, from_message, is_tensor, to_message
 from ..pricing.host_ops import classify, record_ops
 from ..pricing.trying import DearestLaunch
 from ..processes import packed, unpacked
+from .array_memory import ArrayMemory
 from .endings import ended
 from .fingerprints import replaced, snapshot
-from .launches import launch_logs, narrowed_in
+from .launches import launch_logs, narrow_tensors, narrowed_in
 from .loading import WEIGHTS_SEED, entry_of, files_of, held_by, module_of, seed_everything
-from .memory import ArrayMemory, TorchMemory, named_leaves
+from .memory import TorchMemory
 from .refusals import Guard
 from .streams import Streams
+from .tensors import named_leaves
 
 DEVICES = ("npu", "cuda")
 MOST_BYTES = 1 << 40
+FEW_ELEMENTS = 1024  # of a tensor of 16 bits, which may be a table
 Calls = tuple[tuple[CallLog, ...], ...]
 
 
@@ -90,7 +93,7 @@ class Answering:
         self.dearest.tell(call)
         self.memory.launched(call)
         self.streams.launched(self._line())
-        self.seen.narrowed |= dict.fromkeys(narrowed_in(call))
+        self.seen.narrowed |= dict.fromkeys((*narrowed_in(call), *narrow_tensors(call, FEW_ELEMENTS)))
 
     def _line(self) -> int:
         frame: Any = sys._getframe(1)

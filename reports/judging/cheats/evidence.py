@@ -13,9 +13,10 @@ from ....simulator.record.codec import Encoder, decode_plain
 class ReturnedTensor:
     """One tensor that a call returned.
 
-    path: where in what was returned ("", "0", "1.x"). kind: its class. elements: how many it has. from_launch: whether it
-    lies in memory that launches of this call wrote, or was made of such. unwritten: elements of it that nobody wrote since
-    their memory was allocated. of_input: the input in whose memory it lies ("0", "1.x"), None for memory of its own.
+    path: where in what was returned ("", "0", "1.x"). kind: its class. plain: whether it is a tensor and nothing else.
+    elements: how many it has. from_launch: whether it lies in memory that launches of this call wrote, or was made of such.
+    from_inputs: whether what made it read an input or a parameter. unwritten: elements that nobody wrote since their memory
+    was allocated. of_input: the input in whose memory it lies ("0", "1.x"), None for memory of its own.
     """
 
     path: str
@@ -23,6 +24,7 @@ class ReturnedTensor:
     elements: int
     plain: bool = True
     from_launch: bool = True
+    from_inputs: bool = True
     unwritten: int = 0
     of_input: str | None = None
 

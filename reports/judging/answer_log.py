@@ -53,6 +53,9 @@ class AnswerRequest:
     device: dict[str, Any] = field(default_factory=dict)
     extra: bool = False
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)  # of "first" and "second", see arrays.py
+    sampled: bool = (
+        False  # whether values at some positions are given after each call: see sampling/of_answer.py
+    )
 
     def to_json(self) -> dict[str, Any]:
         """As plain data for JSON."""
@@ -105,6 +108,7 @@ class CallLog:
     host_ops: tuple[dict[str, Any], ...] = ()
     outputs: dict[str, Any] | None = None
     ended: Ended | None = None
+    not_sampled: str = ""  # why there are no values at positions, where they were asked for
     evidence: dict[str, Any] = field(
         default_factory=dict
     )  # what the guards saw, for the verdicts of `cheats`

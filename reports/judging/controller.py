@@ -25,6 +25,8 @@ from .verdict import ComparedOutput
 DESCRIBE = "ascendtile.reports.judging.tasks.describing:described"
 VALUES = "ascendtile.reports.judging.tasks.reference:values"
 JUDGE = "ascendtile.reports.judging.tasks.reference:judged"
+VALUES_AT = "ascendtile.reports.judging.sampling.of_task:values_at"
+JUDGE_AT = "ascendtile.reports.judging.sampling.of_task:judged_at"
 ANSWER = "ascendtile.reports.judging.answering.run:answer_calls"
 
 # What is judged whole, without being asked to: about half a second of values for two calls.
@@ -75,7 +77,10 @@ class Judgement:
         whole = [f for f in forms if self.asked.values and self._is_whole(f)]
         rest = [f for f in forms if f not in whole]
         judged = [case for group in _groups(whole) for case in self._with_values(group, init)]
-        judged += self._timed(rest, init) if rest else []
+        if self.asked.values and self.asked.needs_torch:
+            judged += [self._sampled(form, init) for form in rest]
+        elif rest:
+            judged += self._timed(rest, init)
         return sorted(judged, key=lambda case: case.form.index)
 
     def _is_whole(self, form: CaseForm) -> bool:
@@ -120,10 +125,10 @@ class Judgement:
             if not done:
                 return cases
             try:
-                compared = self._compared([cases[k] for k in done], log.layout, outputs)
+                compared = self._compared(JUDGE, [cases[k] for k in done], log.layout, outputs)
             except UsageError as e:
                 return [_unknown(case, str(e)) for case in cases]
-            for k, found in zip(done, compared, strict=True):
+            for k, found in zip(done, _outputs(compared), strict=True):
                 cases[k] = replace(cases[k], outputs=found)
             return cases
 
@@ -131,17 +136,43 @@ class Judgement:
         """Of cases that have no reference the time alone."""
         return [_unknown(case, why) for case in self._timed(forms, init)]
 
+    def _sampled(self, form: CaseForm, init: dict[str, Any]) -> JudgedCase:
+        """A case whose values are compared at some positions; only timed where that cannot be, and why."""
+        try:
+            given, files = self._of_task(VALUES_AT, {"cases": [form.index]}, {})
+        except UsageError as e:
+            given, files = {"refused": str(e)}, {}
+        if "refused" in given:
+            return self._deferred([form], init, given["refused"])[0]
+        parts = {n: given[n] for n in ("init", "state", "layouts")}
+        request = self._request(
+            values=False, sampled=True, cases=given["first"], second=given["second"], **parts
+        )
+        with _closing(files), self._answered(request, files) as (log, outputs, failed):
+            case = _cases([form], log, failed)[0]
+            refused = next((call.not_sampled for call in case.calls if call.not_sampled), "")
+            if not refused and not _returned(case):
+                return case
+            compared = {} if refused else self._compared(JUDGE_AT, [case], log.layout, outputs)
+        refused = refused or compared.get("refused", "")
+        if refused:
+            return self._deferred([form], init, refused)[0]
+        return replace(case, outputs=_outputs(compared)[0], sampled=True)
+
     def _compared(
-        self, cases: Sequence[JudgedCase], layout: Mapping[str, Any], outputs: Mapping[str, int]
-    ) -> list[tuple[ComparedOutput, ...]]:
+        self,
+        function: str,
+        cases: Sequence[JudgedCase],
+        layout: Mapping[str, Any],
+        outputs: Mapping[str, int],
+    ) -> dict[str, Any]:
         request = {
             "cases": [case.form.index for case in cases],
             "calls": [[call.outputs for call in case.calls] for case in cases],
             "layout": layout,
             "benchmark": self.asked.benchmark,
         }
-        found, _ = self._of_task(JUDGE, request, outputs)
-        return [tuple(map(ComparedOutput.from_json, case)) for case in found["outputs"]]
+        return self._of_task(function, request, outputs)[0]
 
     def _timed(self, forms: Sequence[CaseForm], init: dict[str, Any]) -> list[JudgedCase]:
         """Cases of which only the time is found: zeros for inputs."""
@@ -214,7 +245,12 @@ def _cases(forms: Sequence[CaseForm], log: AnswerLog, failed: str) -> list[Judge
 
 def _unknown(case: JudgedCase, why: str) -> JudgedCase:
     """The values of a case that ended well are not known, as its task says why."""
-    return case if case.end or case.failed else replace(case, deferred=f"there is no reference: {why}")
+    return case if case.end or case.failed else replace(case, deferred=f"values are not known: {why}")
+
+
+def _outputs(compared: Mapping[str, Any]) -> list[tuple[ComparedOutput, ...]]:
+    """Of each case the outputs that the process of the task compared."""
+    return [tuple(map(ComparedOutput.from_json, case)) for case in compared["outputs"]]
 
 
 def _returned(case: JudgedCase) -> bool:

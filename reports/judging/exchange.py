@@ -20,6 +20,7 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
+from .sampling.repeated_arrays import RepeatedArrays
 
 MOST_ELEMENTS = 1 << 40
 MOST_DEPTH = 16
@@ -82,6 +83,8 @@ def _tensor_message(value: Any, arrays: Arrays | None, where: str) -> dict[str, 
     message = {"kind": form.kind, "dtype": form.dtype, "shape": form.shape, "strides": form.strides}
     if arrays is None:
         return message
+    if isinstance(arrays, RepeatedArrays) and (file := arrays.kept(value, where)) is not None:
+        return {**message, "repeated": file}
     arrays[where] = _memory(value, form, where)
     return {**message, "array": where}
 
@@ -160,6 +163,8 @@ def _torch_name(name: str) -> Any:
 def _tensor(content: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     form = read_form(content)
     name = content.get("array")
+    if isinstance(arrays, RepeatedArrays) and "repeated" in content:
+        return arrays.tensor(content["repeated"], form.shape, _torch_name(form.dtype))
     if name is None:
         return zeros(form)
     memory = arrays.get(name) if isinstance(name, str) else None

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ascendtile.reports.judging.sampling.positions import drawn_in_runs, drawn_positions
 from ascendtile.reports.judging.sampling.repeated import PERIOD, RepeatedMemory, ValueFile
+from ascendtile.simulator.errors import UsageError
 
 FLOAT, BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 
@@ -48,8 +49,10 @@ def test_other_values_come_to_the_same_addresses(file):
 
 
 def test_another_process_sees_the_values_of_a_file(file):
-    opened = ValueFile.opened(os.dup(file.descriptor), FLOAT)
-    assert (opened.values == file.values).all()
+    opened = ValueFile.opened(os.dup(file.descriptor))
+    assert (opened.values.view(FLOAT) == file.values).all()
+    with open("/dev/null") as other, pytest.raises(UsageError, match="1052672 elements, got 0 bytes"):
+        ValueFile.opened(other.fileno())
 
 
 def test_large_memory_takes_none(file):

@@ -25,6 +25,8 @@ from ..exchange import Arrays, from_message, is_tensor, to_message
 from ..pricing.host_ops import classify, record_ops
 from ..pricing.trying import DearestLaunch
 from ..processes import packed, unpacked
+from ..sampling.refusals import NotSampledError
+from ..tasks.loading import as_list
 from .array_memory import ArrayMemory
 from .endings import ended
 from .fingerprints import replaced, snapshot
@@ -36,6 +38,7 @@ from .streams import Streams
 from .tensors import named_leaves
 
 DEVICES = ("npu", "cuda")
+INPUTS = ("first", "second")  # files of arrays, by the call they are for
 MOST_BYTES = 1 << 40
 FEW_ELEMENTS = 1024  # of a tensor of 16 bits, which may be a table
 Calls = tuple[tuple[CallLog, ...], ...]
@@ -48,15 +51,25 @@ def answer_calls(request: Mapping[str, Any], fds: Mapping[str, int]) -> tuple[di
         import torch
 
         torch.set_grad_enabled(False)
-    inputs = {n: unpacked(asked.layouts[n], fd, MOST_BYTES, writable=True) for n, fd in fds.items()}
-    before = {n: unpacked(asked.layouts[n], fd, MOST_BYTES) for n, fd in fds.items()}
-    answering = Answering(asked, inputs, before)
+    given = {n: fd for n, fd in fds.items() if n in INPUTS}
+    inputs = {n: unpacked(asked.layouts[n], fd, MOST_BYTES, writable=True) for n, fd in given.items()}
+    before = {n: unpacked(asked.layouts[n], fd, MOST_BYTES) for n, fd in given.items()}
+    answering = Answering(asked, inputs, before, _sampled_calls(asked, fds))
     with ExitStack() as blocks:
         for block in answering.blocks():
             blocks.enter_context(block)
         log = answering.log()
     layout, fd = packed(answering.outputs)
     return replace(log, layout=layout).to_json(), {"outputs": fd}
+
+
+def _sampled_calls(asked: AnswerRequest, fds: Mapping[str, int]) -> Any:
+    """`SampledCalls` where values are asked for at positions only."""
+    if not asked.sampled:
+        return None
+    from ..sampling.of_answer import SampledCalls  # only here: it needs torch
+
+    return SampledCalls(asked.layouts, fds)
 
 
 @dataclass
@@ -68,12 +81,19 @@ class OneCall:
 
 
 class Answering:
-    """One answer. inputs: arrays that it may write to, by the file they came in; before: what they were."""
+    """One answer. inputs: arrays that it may write to, by the file they came in; before: what they were.
+
+    sampling: what computes values at positions; None where all values are computed, or none.
+    """
 
     def __init__(
-        self, asked: AnswerRequest, inputs: Mapping[str, Arrays], before: Mapping[str, Arrays]
+        self,
+        asked: AnswerRequest,
+        inputs: Mapping[str, Arrays],
+        before: Mapping[str, Arrays],
+        sampling: Any = None,
     ) -> None:
-        self.asked, self.inputs, self.before = asked, inputs, before
+        self.asked, self.inputs, self.before, self.sampling = asked, inputs, before, sampling
         self.outputs: Arrays = {}
         self.memory = TorchMemory(asked.values) if asked.torch else ArrayMemory(asked.values)
         self.streams = Streams()
@@ -84,6 +104,8 @@ class Answering:
         """What is in force while the answer runs."""
         yield device_everywhere(**{**self.asked.device, "values": self.asked.values})
         yield triton_shim.installed(DEVICES)
+        if self.sampling:
+            yield self.sampling.watching()
         yield self.memory.watching()
         yield self.streams.watching()
         yield watch_calls(self._called)
@@ -106,6 +128,7 @@ class Answering:
     def log(self) -> AnswerLog:
         """Load and call it, under guard."""
         arrays = self.inputs.get("first", {})
+        arrays = self.sampling.arrays(arrays) if self.sampling else arrays
         init, state = (
             from_message(x or {"plain": None}, arrays) for x in (self.asked.init, self.asked.state)
         )
@@ -137,6 +160,8 @@ class Answering:
             others = dict(zip(first, (self.before["second"][n] for n in second), strict=True))
             for name, values in others.items():
                 self.inputs["first"][name][...] = values
+            if self.sampling:
+                self.sampling.refill()
             logs.append(self._call(entry, case, f"{k}.1", others))
         return tuple(logs)
 
@@ -149,6 +174,8 @@ class Answering:
         self.seen = OneCall()
         self.streams.begin()
         self.memory.begin(list(tensors.values()))
+        if self.sampling:
+            self.sampling.begin()
         out, end = None, None
         with record_ops(self.asked.name) as ops:
             seed_everything(WEIGHTS_SEED)
@@ -166,13 +193,28 @@ class Answering:
             threads=tuple(t.name for t in threading.enumerate() if t not in alive),
         )
         outputs = None if end else self._outputs(out, path)
+        end, refused = self._sampled(out, path, end)
         return CallLog(
             launches=launch_logs(self.seen.launches),
             host_ops=tuple(op.to_json() for op in ops if classify(op) != "view"),
             outputs=outputs,
             ended=end,
+            not_sampled=refused,
             evidence=evidence.to_json(),
         )
+
+    def _sampled(self, out: Any, path: str, end: Ended | None) -> tuple[Ended | None, str]:
+        """Values at positions of what was returned: what ended their computation, and why there are none."""
+        if self.sampling is None or (end and not self.sampling.refused):
+            return end, ""
+        try:
+            call = "first" if path.endswith(".0") else "second"
+            self.outputs |= self.sampling.values(as_list(out), call, path)
+        except NotSampledError as e:
+            return None, str(e)
+        except BaseException as e:
+            return ended(e, self.files), ""
+        return end, ""
 
     def _returned(self, out: Any, tensors: dict[str, Any]) -> Iterator[ReturnedTensor]:
         for path, x in named_leaves(out):

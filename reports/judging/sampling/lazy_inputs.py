@@ -37,7 +37,7 @@ class Repeated:
 
     def tensor(self, shape: tuple[int, ...], values: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
         """A contiguous tensor that repeats `values`, (PERIOD,); zeros that nobody touches for None."""
-        file = None if values is None else ValueFile(_bits(values))
+        file = None if values is None else value_file(values)
         return self.mapped(shape, file, dtype)
 
     def mapped(self, shape: tuple[int, ...], file: ValueFile | None, dtype: torch.dtype) -> torch.Tensor:
@@ -63,8 +63,11 @@ class Repeated:
         return torch.from_numpy(memory.file.values.copy()).view(tensor.dtype)
 
 
-def _bits(values: torch.Tensor) -> np.ndarray:
-    return np.asarray(values.contiguous().view(torch.uint8).numpy().view(f"u{values.dtype.itemsize}"))
+def value_file(values: torch.Tensor) -> ValueFile:
+    """The file of one period, (PERIOD,)."""
+    return ValueFile(
+        np.asarray(values.contiguous().view(torch.uint8).numpy().view(f"u{values.dtype.itemsize}"))
+    )
 
 
 @contextmanager
@@ -81,18 +84,15 @@ def lazy_inputs(seed: int) -> Iterator[Repeated]:
 
 
 class LazyFilling(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Carries out operations on large tensors by one period, and refuses those that would take long.
-
-    poison: what memory holds that `torch.empty` gives; None: zeros.
-    """
+    """Carries out operations on large tensors by one period, and refuses those that would take long."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # or torch would import its compiler, which takes 2 s
 
-    def __init__(self, made: Repeated, poison: Callable[[torch.dtype], float | int] | None = None) -> None:
+    def __init__(self, made: Repeated) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.made, self.poison = made, poison
+        self.made = made
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -127,9 +127,11 @@ class LazyFilling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         dtype = named.get("dtype") or (
             like.dtype if isinstance(like, torch.Tensor) else torch.get_default_dtype()
         )
-        fill = None if self.poison is None or "zeros" in name else self.poison(dtype)
-        unwritten = None if fill is None else torch.full((PERIOD,), fill, dtype=dtype)
-        return self.made.tensor(tuple(size), unwritten, dtype)
+        return self.unfilled(name, tuple(size), dtype)
+
+    def unfilled(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A large tensor of zeros, or of memory that nobody fills."""
+        return self.made.tensor(shape, None, dtype)
 
     def by_period(
         self, func: Any, name: str, args: Any, kwargs: Any, large: list[torch.Tensor]
@@ -147,7 +149,7 @@ class LazyFilling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         changed: torch.Tensor = args[0]
         memory = self.made.of(changed)
         assert memory is not None
-        memory.fill(ValueFile(_bits(out)))
+        memory.fill(value_file(out))
         return changed
 
 

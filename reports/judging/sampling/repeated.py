@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ....simulator.errors import UsageError
 from ..processes.arrays import memory_file
 
 PAGE = mmap.PAGESIZE
@@ -67,9 +68,14 @@ class ValueFile:
         weakref.finalize(self, os.close, self.descriptor)
 
     @classmethod
-    def opened(cls, descriptor: int, dtype: np.dtype[Any]) -> ValueFile:
-        """The file that another process made."""
-        return cls(np.broadcast_to(np.zeros(1, dtype), PERIOD), descriptor)
+    def opened(cls, descriptor: int) -> ValueFile:
+        """The file that another process made; its elements as unsigned integers of their size."""
+        size, odd = divmod(os.fstat(descriptor).st_size, PERIOD)
+        if odd or size not in (1, 2, 4, 8):
+            raise UsageError(
+                f"a file of repeated values has {PERIOD} elements, got {size * PERIOD + odd} bytes"
+            )
+        return cls(np.broadcast_to(np.zeros(1, f"u{size}"), PERIOD), descriptor)
 
 
 def _file_of(values: np.ndarray) -> int:

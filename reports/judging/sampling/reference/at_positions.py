@@ -65,6 +65,14 @@ class ReferenceAt:
         """Of the outputs."""
         return [tuple(x.shape) for x in self.outputs]
 
+    @property
+    def dtypes(self) -> list[str]:
+        """Of the outputs, as torch names them."""
+        return [
+            str(x.tensor.dtype if isinstance(x, Leaf) else x.dtype).removeprefix("torch.")
+            for x in self.outputs
+        ]
+
     def values(self, output: int, positions: np.ndarray) -> np.ndarray:
         """Elements (n,) of an output by their number in row-major order: float64, or the output's integers.
 
@@ -93,13 +101,13 @@ class ReferenceAt:
 
         Where these are few, as each takes all of a channel or a row, they are moved to few places along one axis.
         """
-        found = self._first(output, positions, most)
+        found = self.first(output, positions, most)
         shape = self.shapes[output]
         few = min(FEW_POSITIONS, len(positions))
         for places in (4, 1) if len(found) < few else ():
             moved = [together(positions, shape, axis, places) for axis in range(len(shape))]
             enough = [x for x in moved if self.work(output, x[:few], most) < most]
-            found = max((found, *(self._first(output, x, most) for x in enough[:1])), key=len)
+            found = max((found, *(self.first(output, x, most) for x in enough[:1])), key=len)
             if enough:
                 break
         if len(found) < min(LEAST_POSITIONS, len(positions)):
@@ -108,7 +116,8 @@ class ReferenceAt:
             )
         return found
 
-    def _first(self, output: int, positions: np.ndarray, most: int) -> np.ndarray:
+    def first(self, output: int, positions: np.ndarray, most: int = MOST_WORK) -> np.ndarray:
+        """As many of the first positions as the work allows, which may be none."""
         low, high = 0, len(positions)
         if self.work(output, positions, most) < most:
             return positions

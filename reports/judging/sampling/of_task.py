@@ -1,0 +1,180 @@
+"""What the process of the task does where values are looked at in positions. Importing this module imports torch.
+
+As `tasks/reference.py` for whole values: functions of plain data for JSON, and files in memory by name. A request has one
+case. Both make the same inputs from the same seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ....simulator.record.codec import Encoder
+from ..exchange import read_form, to_message
+from ..processes.arrays import packed, unpacked
+from ..tasks.comparing import checked_positions, one_report
+from ..tasks.loading import Arguments, LoadedTask, as_list, loaded_task
+from ..tasks.tolerances import EXACT, tolerance
+from ..verdict import ComparedOutput
+from .lazy_inputs import Repeated, lazy_inputs
+from .positions import drawn_positions
+from .reference.at_positions import ReferenceAt
+from .refusals import NotSampledError
+from .repeated_arrays import RepeatedArrays
+
+MOST_BYTES = 1 << 36
+CALLS = ("first", "second")
+Answer = tuple[dict[str, Any], dict[str, int]]
+
+
+def values_at(request: dict[str, Any], fds: dict[str, int]) -> Answer:
+    """As `tasks.reference.values`, with the files that large inputs repeat, and positions of the outputs for each call.
+
+    {"refused": why} for a task that cannot be sampled.
+    """
+    try:
+        with loaded_task(request) as task:
+            return _values_at(task, request)
+    except NotSampledError as e:
+        return {"refused": str(e)}, {}
+
+
+def _values_at(task: LoadedTask, request: Mapping[str, Any]) -> Answer:
+    files: dict[str, int] = {}
+    answer: dict[str, Any] = {"layouts": {}}
+    model = task.model()
+    for k, call in enumerate(CALLS):
+        made, arguments = _inputs(task, request, k)
+        arrays = RepeatedArrays(made)
+        answer[call] = [to_message(list(arguments), arrays, "case")]
+        if k == 0:
+            answer["init"] = to_message(list(task.init()), arrays, "init")
+            answer["state"] = (
+                to_message(dict(model.state_dict()), arrays, "state")
+                if hasattr(model, "state_dict")
+                else None
+            )
+        answer["layouts"][call], files[call] = packed(arrays)
+        files |= arrays.descriptors(call)
+        reference = _reference(model, arguments, made)
+        chosen = {
+            str(n): reference.affordable(n, drawn_positions(shape, _seed_of(request, k, n)))
+            for n, shape in enumerate(reference.shapes)
+        }
+        chosen["seed"] = np.array([_seed_of(request, k, len(chosen)) % (1 << 63)], np.int64)
+        answer["layouts"][f"positions.{call}"], files[f"positions.{call}"] = packed(chosen)
+    return answer, files
+
+
+def _inputs(task: LoadedTask, request: Mapping[str, Any], k: int) -> tuple[Repeated, Arguments]:
+    """The case's inputs for call `k`, large ones filled lazily."""
+    seed = (int(request["seed"]) + k) % (1 << 63)
+    with lazy_inputs(seed) as made:
+        return made, task.cases(seed)[request["cases"][0]]
+
+
+def _seed_of(request: Mapping[str, Any], k: int, output: int) -> int:
+    """Of the positions of an output in call `k`."""
+    return int(request["seed"]) * 1009 + 101 * k + output
+
+
+def _reference(model: Any, arguments: Arguments, made: Repeated) -> ReferenceAt:
+    args, named = arguments
+    call = model if callable(model) else model.forward
+
+    def outputs(*given: Any) -> list[Any]:
+        return as_list(call(*given[: len(args)], **dict(zip(named, given[len(args) :], strict=True))))
+
+    return ReferenceAt(outputs, [*args, *named.values()], made)
+
+
+def judged_at(request: dict[str, Any], fds: dict[str, int]) -> Answer:
+    """As `tasks.reference.judged`, of the positions that the answer's process gave."""
+    arrays = unpacked(request["layout"], fds["outputs"], MOST_BYTES)
+    found: list[list[ComparedOutput]] = []
+    try:
+        with loaded_task(request) as task:
+            model = task.model()
+            for k in range(len(CALLS)):
+                made, arguments = _inputs(task, request, k)
+                reference = _reference(model, arguments, made)
+                found.append(_compared(reference, request, k, arrays))
+    except NotSampledError as e:
+        return {"refused": str(e)}, {}
+    fewest = min(found, key=len)
+    every = [one_report([call[n] for call in found]) for n in range(len(fewest))]
+    return {"outputs": [[Encoder({}).encode(x, ComparedOutput) for x in every]]}, {}
+
+
+def _compared(
+    reference: ReferenceAt, request: Mapping[str, Any], k: int, arrays: Mapping[str, np.ndarray]
+) -> list[ComparedOutput]:
+    messages = _tensors_of(request["calls"][0][k])
+    if len(messages) != len(reference.shapes):
+        words = f"{len(messages)} outputs were returned, the task's Model gives {len(reference.shapes)}"
+        return [_nothing("outputs", words)]
+    return [_one(reference, request, n, message, arrays, f"0.{k}.{n}") for n, message in enumerate(messages)]
+
+
+def _tensors_of(message: Any) -> list[Any]:
+    """Tensors of a message of outputs, in order; None for what is none."""
+    ((kind, content),) = message.items()
+    if kind in ("list", "tuple"):
+        return [y for x in content for y in _tensors_of(x)]
+    if kind == "dict":
+        return [y for x in content.values() for y in _tensors_of(x)]
+    return [content if kind == "tensor" else None]
+
+
+def _one(
+    reference: ReferenceAt,
+    request: Mapping[str, Any],
+    n: int,
+    message: Any,
+    arrays: Mapping[str, np.ndarray],
+    path: str,
+) -> ComparedOutput:
+    name, shape, dtype = f"output {n}", reference.shapes[n], reference.dtypes[n]
+    if message is None:
+        return _nothing(name, f"{name} is no tensor, the task's is one")
+    form = read_form(message)
+    if form.shape != shape:
+        return _nothing(name, f"{name} has shape {list(form.shape)}, the task's has {list(shape)}")
+    if form.dtype != dtype:
+        return _nothing(name, f"{name} is {form.dtype}, the task's is {dtype}")
+    positions, got = (
+        np.asarray(arrays.get(f"{path}.{what}", np.empty(0))) for what in ("positions", "values")
+    )
+    return _at_positions(reference, n, (positions, got), tolerance(request["benchmark"], dtype))
+
+
+def _at_positions(
+    reference: ReferenceAt, n: int, given: tuple[np.ndarray, np.ndarray], rule: Any
+) -> ComparedOutput:
+    """What the answer's process says that it computed, as far as the reference can be had."""
+    shape, dtype = reference.shapes[n], reference.dtypes[n]
+    positions, got = given
+    storage = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    legal = (
+        positions.dtype == np.int64
+        and positions.shape == got.shape
+        and got.dtype == storage
+        and len(positions)
+    )
+    if not legal or positions.min() < 0 or positions.max() >= math.prod(shape):
+        raise NotSampledError("the answer's process gave no values at positions")
+    order = np.random.default_rng(len(positions)).permutation(len(positions))
+    kept = np.sort(order[: len(reference.first(n, positions[order]))])
+    exact = reference.values(n, positions[kept])
+    compared = (got[kept], exact.astype(storage), exact)
+    return checked_positions(f"output {n}", (shape, dtype), positions[kept].tolist(), compared, rule)
+
+
+def _nothing(name: str, message: str) -> ComparedOutput:
+    return ComparedOutput(
+        name=name, shape=(), dtype="", elements=0, checked=0, tolerance=EXACT, passed=False, message=message
+    )

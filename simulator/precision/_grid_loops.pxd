@@ -135,6 +135,16 @@ cdef extern from *:
         return grid_of(grid_pick(nan, u | 0x00400000u, r) & ~g->low);
     }
 
+    /* Powers of two from 2^-127 on, which FP32 holds as half of its least normal number; no sign, no zero. A
+       tie is between one spacing and two, and goes up. What is below 2^-127 becomes `least`, whatever the mode. */
+    GRID_VALUE float grid_power(float x, const grid_rules *g, int stochastic, uint32_t random)
+    {
+        const uint32_t u = grid_bits(x), sign = u & 0x80000000u, m = u ^ sign;
+        const uint32_t half = grid_below(m, 0x00800000u), add = stochastic ? random >> 9 : g->add;
+        const uint32_t r = (m + grid_pick(half, add >> 1, add)) & ~(0x007FFFFFu ^ (half & 0x00400000u));
+        return grid_ends(r, u, sign, m, &g->words, 2);
+    }
+
     GRID_VALUE float grid_flush(float x)
     {
         const uint32_t u = grid_bits(x), nan = grid_below(0x7F800000u, u & 0x7FFFFFFFu);
@@ -167,7 +177,7 @@ cdef extern from *:
     typedef void (*grid_row64)(
         const double *x, float *out, const uint32_t *random, ptrdiff_t n, const grid_rules *rules);
     typedef struct {
-        grid_row narrow[2][8], tapered[2][8], general[8], wide, wide_stochastic, shorted, flush;
+        grid_row narrow[2][8], tapered[2][8], general[8], wide, wide_stochastic, power, power_stochastic, shorted, flush;
         grid_row64 from_double[8];
         void (*random)(uint32_t *out, ptrdiff_t n, uint64_t seed, uint64_t first);
     } grid_loops;
@@ -208,12 +218,15 @@ cdef extern from *:
     GRID_MODE(SUFFIX, ATTRIBUTE, GRID_STOCHASTIC, random[i])                                                \\
     GRID_ROW(grid_wide_##SUFFIX, ATTRIBUTE, grid_wide(x[i], &g, 0, 0))                                      \\
     GRID_ROW(grid_wide_stochastic_##SUFFIX, ATTRIBUTE, grid_wide(x[i], &g, 1, random[i]))                   \\
+    GRID_ROW(grid_power_##SUFFIX, ATTRIBUTE, grid_power(x[i], &g, 0, 0))                                    \\
+    GRID_ROW(grid_power_stochastic_##SUFFIX, ATTRIBUTE, grid_power(x[i], &g, 1, random[i]))                 \\
     GRID_ROW(grid_short_##SUFFIX, ATTRIBUTE, grid_short(x[i], &g))                                          \\
     GRID_ROW(grid_flush_##SUFFIX, ATTRIBUTE, grid_flush(x[i]))                                              \\
     static const grid_loops grid_loops_##SUFFIX = {                                                         \\
         {GRID_EACH(grid_plain, SUFFIX), GRID_EACH(grid_narrow, SUFFIX)},                                    \\
         {GRID_EACH(grid_steps, SUFFIX), GRID_EACH(grid_tapered, SUFFIX)}, GRID_EACH(grid_general, SUFFIX),  \\
-        grid_wide_##SUFFIX, grid_wide_stochastic_##SUFFIX, grid_short_##SUFFIX, grid_flush_##SUFFIX,        \\
+        grid_wide_##SUFFIX, grid_wide_stochastic_##SUFFIX, grid_power_##SUFFIX,                             \\
+        grid_power_stochastic_##SUFFIX, grid_short_##SUFFIX, grid_flush_##SUFFIX,                           \\
         GRID_EACH(grid_from_double, SUFFIX), grid_random_##SUFFIX};
 
     GRID_LOOPS(plain, )
@@ -272,7 +285,7 @@ cdef extern from *:
         row_t[8]* narrow
         row_t[8]* tapered
         row_t* general
-        row_t wide, wide_stochastic, shorted, flush
+        row_t wide, wide_stochastic, power, power_stochastic, shorted, flush
         row64_t* from_double
         void (*random)(uint32_t* out, Py_ssize_t n, uint64_t seed, uint64_t first) noexcept nogil
     const GridLoops* pick_loops "grid_pick_loops"(bint widest) noexcept nogil

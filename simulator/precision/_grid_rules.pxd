@@ -22,6 +22,7 @@ cdef enum Path:  # which loop a rule needs
     WIDE      # the exponents of FP32
     NARROW    # by float arithmetic: room above the largest value for the number that is added
     TAPERED   # the same with steps
+    POWERS    # E8M0: the powers of two of FP32, by its words
     GENERAL   # by double arithmetic, which has room for every format
 
 cdef extern from *:
@@ -54,7 +55,7 @@ cdef extern from *:
         int path, mode, ends;  /* ends: which of the rules for the ends a loop needs, see grid_ends */
         grid_words words;
         grid_words64 words64;
-        /* WIDE: the mode as masks: added, exchanged if negative, last bit that is kept. */
+        /* WIDE, POWERS: the mode as masks: added, exchanged if negative, last bit that is kept. */
         uint32_t drop, low, add, flip, even, odd;
     } grid_rules;
     #endif

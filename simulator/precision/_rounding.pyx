@@ -9,8 +9,8 @@ from libc.string cimport memcpy
 
 from ascendtile.simulator.precision._grid_loops cimport GridLoops, pick_loops
 from ascendtile.simulator.precision._grid_rules cimport (
-    AS_IS, CEIL, FLOOR, FLUSH, GENERAL, NARROW, ODD, RINT, RNZ, ROUND, SHORT, STEPS, STOCHASTIC, TAPERED,
-    TRUNC, WIDE, GridRules, GridWords, GridWords64, Mode
+    AS_IS, CEIL, FLOOR, FLUSH, GENERAL, NARROW, ODD, POWERS, RINT, RNZ, ROUND, SHORT, STEPS, STOCHASTIC,
+    TAPERED, TRUNC, WIDE, GridRules, GridWords, GridWords64, Mode
 )
 
 ctypedef fused Real:
@@ -26,7 +26,7 @@ MODES = {
 }
 PATHS = {
     "as is": AS_IS, "flush": FLUSH, "short": SHORT, "wide": WIDE, "narrow": NARROW, "tapered": TAPERED,
-    "general": GENERAL,
+    "powers": POWERS, "general": GENERAL,
 }
 
 
@@ -75,7 +75,7 @@ cdef class Rounding:
         cdef GridRules* g = &self.rules
         g.path, g.mode = path, mode
         set_spacing(g, spacing)
-        set_masks(g, make_cut(mode, drop))
+        set_masks(g, make_cut(ROUND if path == POWERS and mode == RINT else mode, drop))
         set_limits(&g.words, &g.words64, max(limit, limit_negative), limit, limit_negative, flush_below)
         g.words.over, g.words.over_flip = over, over ^ over_negative
         g.words64.over, g.words64.over_flip = widened(over), widened(over) ^ widened(over_negative)
@@ -235,6 +235,8 @@ cdef void round_row_with(
         loops.shorted(x, NULL, n, rules)
     elif rules.path == WIDE:
         (loops.wide_stochastic if rules.mode == STOCHASTIC else loops.wide)(x, random, n, rules)
+    elif rules.path == POWERS:
+        (loops.power_stochastic if rules.mode == STOCHASTIC else loops.power)(x, random, n, rules)
     elif rules.path == FLUSH:
         loops.flush(x, NULL, n, rules)
     elif rules.path == GENERAL:

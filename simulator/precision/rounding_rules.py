@@ -53,7 +53,7 @@ def rounding_of(
     flush = choice("subnormals", subnormals, SUBNORMALS) == "flush"
     ends = _ends(fmt, mode, overflow)
     path = _path(fmt, mode, overflow, flush, max(ends["limit"], ends["limit_negative"]))
-    drop = 23 - fmt.mantissa if path in ("short", "wide") else 0
+    drop = 23 - fmt.mantissa if path in ("short", "wide", "powers") else 0
     flush_below = fmt.min_normal if flush else 0.0
     return _rounding.Rounding(
         _rounding.PATHS[path], _rounding.MODES[mode], fmt.spacing, drop, flush_below=flush_below, **ends
@@ -62,6 +62,8 @@ def rounding_of(
 
 def _path(fmt: Format, mode: str, overflow: str, flush: bool, cap: float) -> str:
     """The quickest loop that serves: see _rounding.pxd."""
+    if not (fmt.signed or fmt.zero) and fmt.spacing == ((-127, 0),):
+        return "powers"
     if not (fmt.signed and fmt.zero):
         return "general"
     first, bits = fmt.spacing[0]

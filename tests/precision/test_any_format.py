@@ -124,6 +124,23 @@ def test_every_16_bit_number_has_the_code_that_ml_dtypes_gives(
     assert np.array_equal(encode(numbers, fmt).view(np.uint8), expected.view(np.uint8))
 
 
+@pytest.mark.parametrize("mode", [*MODES, "STOCHASTIC"])
+@pytest.mark.parametrize("name", ["e8m0", "e8m0:saturates=yes"])
+def test_float32_words_become_the_powers_of_two_that_doubles_become(name: str, mode: str) -> None:
+    """E8M0 has a loop of its own for float32: every binade, subnormals, ties and their neighbours, both signs, NaN."""
+    words = BF16_WORDS.view(np.uint32)
+    rng = np.random.default_rng(0)
+    x = np.concatenate([words, words + 1, words - 1, words | rng.integers(0, 2**16, words.size, np.uint32)])
+    x, random = x.view(np.float32), rng.integers(0, 2**32, x.size, np.uint32)
+    with np.errstate(invalid="ignore"):
+        wide = x.astype(np.float64)
+    more = {"random": random} if mode == "STOCHASTIC" else {}
+    for overflow in OVERFLOWS:
+        for subnormals in ("keep", "flush"):
+            narrow, doubles = (round_to(v, name, mode, overflow, subnormals, **more) for v in (x, wide))
+            np.testing.assert_array_equal(narrow.view(np.uint32), doubles.view(np.uint32))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["e4m3", "e5m2", "e4m3fnuz", "e2m1"])
 def test_every_float32_has_the_code_that_ml_dtypes_gives(name: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import inspect
 import linecache
-import random
 import sys
 from collections.abc import Callable
 from importlib.abc import InspectLoader, MetaPathFinder
@@ -13,14 +12,10 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any
 
-import numpy as np
-
 from ..answer_log import AnswerRequest
+from ..seeds import WEIGHTS_SEED, seed_everything
 from .tensors import tensors_in
 
-WEIGHTS_SEED = (
-    0  # before ModelNew is made and called, as before the task's Model: parameters of other names begin alike
-)
 OWN = "ascendtile"
 PUBLIC = (
     "ascendtile",
@@ -111,15 +106,6 @@ def entry_of(module: ModuleType, request: AnswerRequest, init: Any, state: Any) 
         model.load_state_dict(same, strict=False)
     call: Callable[..., Any] = model if callable(model) else model.forward
     return call
-
-
-def seed_everything(seed: int) -> None:
-    """Random numbers of Python, numpy and torch, where it is there, from here on."""
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002 (what answers draw from)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would import its compiler
 
 
 def _with_extra(function: Callable[..., Any], arguments: Any, named: Any) -> Callable[..., Any]:

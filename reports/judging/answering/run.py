@@ -26,12 +26,13 @@ from ..pricing.host_ops import classify, record_ops
 from ..pricing.trying import DearestLaunch
 from ..processes import packed, unpacked
 from ..sampling.refusals import NotSampledError
+from ..seeds import WEIGHTS_SEED, seed_everything
 from ..tasks.loading import as_list
 from .array_memory import ArrayMemory
 from .endings import ended
 from .fingerprints import replaced, snapshot
 from .launches import launch_logs, narrow_tensors, narrowed_in
-from .loading import WEIGHTS_SEED, entry_of, files_of, held_by, module_of, seed_everything
+from .loading import entry_of, files_of, held_by, module_of
 from .memory import TorchMemory
 from .refusals import Guard
 from .streams import Streams

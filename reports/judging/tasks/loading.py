@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import importlib.abc
 import importlib.util
-import random
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +23,9 @@ import numpy as np
 from ....simulator.errors import UsageError
 from ....simulator.triton_shim import DEVICES, installed
 from ..exchange import is_tensor
+from ..seeds import WEIGHTS_SEED, seed_everything
 from .files import GROUPS, MODEL
 
-WEIGHTS_SEED = 0
 Arguments = tuple[list[Any], dict[str, Any]]  # by place, and by name
 
 
@@ -57,15 +56,6 @@ def module_of(text: str, name: str, path: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def seed_everything(seed: int) -> None:
-    """Random numbers of Python, numpy and torch, where it is there, from here on."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002 (what tasks draw from)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.manual_seed(seed)
 
 
 @dataclass(frozen=True)

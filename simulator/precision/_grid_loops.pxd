@@ -136,7 +136,7 @@ cdef extern from *:
     }
 
     /* Powers of two from 2^-127 on, which FP32 holds as half of its least normal number; no sign, no zero. A
-       tie is between one spacing and two, and goes up. What is below 2^-127 becomes `least`, whatever the mode. */
+       tie is between one spacing and two, and goes up. What is below 2^-127 becomes `least` by every mode. */
     GRID_VALUE float grid_power(float x, const grid_rules *g, int stochastic, uint32_t random)
     {
         const uint32_t u = grid_bits(x), sign = u & 0x80000000u, m = u ^ sign;
@@ -177,7 +177,8 @@ cdef extern from *:
     typedef void (*grid_row64)(
         const double *x, float *out, const uint32_t *random, ptrdiff_t n, const grid_rules *rules);
     typedef struct {
-        grid_row narrow[2][8], tapered[2][8], general[8], wide, wide_stochastic, power, power_stochastic, shorted, flush;
+        grid_row narrow[2][8], tapered[2][8], general[8];
+        grid_row wide, wide_stochastic, power, power_stochastic, shorted, flush;
         grid_row64 from_double[8];
         void (*random)(uint32_t *out, ptrdiff_t n, uint64_t seed, uint64_t first);
     } grid_loops;

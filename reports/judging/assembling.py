@@ -10,6 +10,7 @@ from ...simulator.products import Product
 from .answer_log import FIT, RAISED, Ended, LaunchLog
 from .costs import CaseCost, cost_of, summed_host, summed_reference
 from .judged_case import JudgedCase
+from .suspicions import TextFacts, cheats_of, with_cheats
 from .tasks.comparing import one_report
 from .tasks.files import AnswerError
 from .verdict import (
@@ -208,10 +209,11 @@ def correctness_of(cases: Sequence[JudgedCase], verdict: str) -> bool | None:
 # ---- the verdict ----
 
 
-def verdict_of(cases: Sequence[JudgedCase], product: Product) -> Verdict:
-    """All cases of an answer as one verdict."""
+def verdict_of(judged: Sequence[JudgedCase], product: Product, text: TextFacts) -> Verdict:
+    """All cases of an answer as one verdict. text: what its text shows."""
+    costs = [cost_of(c, product) for c in judged]
+    cases = with_cheats(judged, costs, text)
     case, logs = worst(cases), launches_of(cases)
-    costs = [cost_of(c, product) for c in cases]
     times = [c.time_us for c in costs]
     time_us = None if None in times else sum(x for x in times if x is not None)
     verdict, timed = case.verdict, time_us is not None
@@ -234,6 +236,7 @@ def verdict_of(cases: Sequence[JudgedCase], product: Product) -> Verdict:
         ub=ub_of(logs, [c.end for c in cases if c.end]),
         line=dear_line(logs),
         faults=faults_of(logs),
+        cheats=cheats_of(cases),
         launches=launch_times(logs),
         host_ops=summed_host(costs),
         cases=tuple(map(_row, cases, costs)),

@@ -14,6 +14,8 @@ from typing import Any
 
 from ...simulator.errors import RunError, UsageError
 from .answer_log import AnswerLog, AnswerRequest, CallLog
+from .cheats.evidence import CallEvidence
+from .cheats.values import ValueFacts
 from .judged_case import CaseForm, JudgedCase
 from .pricing.operation import HostOp
 from .processes.limits import Limits, Reply
@@ -128,8 +130,9 @@ class Judgement:
                 compared = self._compared(JUDGE, [cases[k] for k in done], log.layout, outputs)
             except UsageError as e:
                 return [_unknown(case, str(e)) for case in cases]
-            for k, found in zip(done, _outputs(compared), strict=True):
-                cases[k] = replace(cases[k], outputs=found)
+            facts = map(ValueFacts.from_json, compared["values"])
+            for k, found, values in zip(done, _outputs(compared), facts, strict=True):
+                cases[k] = replace(cases[k], outputs=found, values=values)
             return cases
 
     def _deferred(self, forms: Sequence[CaseForm], init: dict[str, Any], why: str) -> list[JudgedCase]:
@@ -167,6 +170,7 @@ class Judgement:
         outputs: Mapping[str, int],
     ) -> dict[str, Any]:
         request = {
+            "habits": [_touches_inputs(case) for case in cases],
             "cases": [case.form.index for case in cases],
             "calls": [[call.outputs for call in case.calls] for case in cases],
             "layout": layout,
@@ -206,6 +210,7 @@ class Judgement:
                 return
             try:
                 log = AnswerLog.from_json(reply.answer)
+                _check(log)
             except UsageError as e:
                 yield AnswerLog(), {}, f"the answer's process gave no log: {e}"
                 return
@@ -238,7 +243,7 @@ def _cases(forms: Sequence[CaseForm], log: AnswerLog, failed: str) -> list[Judge
     """Each case with its calls; where the process ended early, those that it did not reach say why."""
     calls: list[tuple[CallLog, ...]] = [*log.calls, *[()] * (len(forms) - len(log.calls))]
     return [
-        JudgedCase(form, found, ended=log.ended, failed="" if found else failed)
+        JudgedCase(form, found, ended=log.ended, failed="" if found else failed, cheats=log.cheats)
         for form, found in zip(forms, calls, strict=False)
     ]
 
@@ -251,6 +256,20 @@ def _unknown(case: JudgedCase, why: str) -> JudgedCase:
 def _outputs(compared: Mapping[str, Any]) -> list[tuple[ComparedOutput, ...]]:
     """Of each case the outputs that the process of the task compared."""
     return [tuple(map(ComparedOutput.from_json, case)) for case in compared["outputs"]]
+
+
+def _check(log: AnswerLog) -> None:
+    """Raise `UsageError` where a call's log is none: everything in it is read later."""
+    for call in (call for case in log.calls for call in case):
+        CallEvidence.from_json(call.evidence)
+        for op in call.host_ops:
+            HostOp.from_json(op)
+
+
+def _touches_inputs(case: JudgedCase) -> bool:
+    """Whether the answer writes to inputs, or returns one: the task's Model may do so, too."""
+    seen = [CallEvidence.from_json(call.evidence) for call in case.calls]
+    return any(x.changed_inputs or any(t.of_input is not None for t in x.returned) for x in seen)
 
 
 def _returned(case: JudgedCase) -> bool:

@@ -16,6 +16,7 @@ from .assembling import not_compiled, verdict_of
 from .controller import Judgement, JudgeRequest
 from .processes.limits import Limits
 from .processes.pool import Job, Pool
+from .suspicions import text_facts
 from .tasks.files import AnswerError, TaskFile, read_answer, read_task
 from .verdict import Verdict
 
@@ -93,7 +94,7 @@ def judge_files(
     wanted = JudgeRequest(task, found, options, **asked)
     with _job(job, wanted.needs_torch) as own:
         cases = Judgement(wanted, own).cases()
-        return advised(verdict_of(cases, product), cases)
+        return advised(verdict_of(cases, product, text_facts(task, found)), cases)
 
 
 def _options(

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .answer_log import FIT, KERNEL, NEEDS_VALUES, NOT_LOADED, UNKNOWN, CallLog, Ended
+from .cheats.values import ValueFacts
 from .pricing.operation import HostOp, HostTensor
 from .verdict import (
+    CHEAT,
     CORRECT,
     DEFERRED,
     FAILED,
@@ -17,6 +19,7 @@ from .verdict import (
     SO_FAR,
     TIMED,
     WRONG,
+    Cheat,
     ComparedOutput,
 )
 
@@ -72,12 +75,15 @@ def _tensor(data: Any) -> HostTensor:
 class JudgedCase:
     """A case that was judged. calls: none where the answer's process did not get there, `ended` says why.
 
-    outputs: None where values were not compared. sampled: whether they were looked at in some positions only.
+    outputs, values: None where values were not compared. sampled: whether they were looked at in some positions only.
+    cheats: what speaks against the answer, whatever its values are.
     """
 
     form: CaseForm
     calls: tuple[CallLog, ...] = ()
     outputs: tuple[ComparedOutput, ...] | None = None
+    values: ValueFacts | None = None
+    cheats: tuple[Cheat, ...] = ()
     sampled: bool = False
     ended: Ended | None = None
     failed: str = ""  # what ended the answer's process from outside
@@ -91,7 +97,9 @@ class JudgedCase:
 
     @property
     def verdict(self) -> str:
-        """Of this case alone, cheats aside."""
+        """Of this case alone."""
+        if self.cheats:
+            return CHEAT
         if self.failed:
             return FAILED
         if self.end is not None:
@@ -105,6 +113,8 @@ class JudgedCase:
     @property
     def message(self) -> str:
         """Why, in a sentence; "" where nothing speaks against it."""
+        if self.cheats:
+            return f"{self.cheats[0].name}: {self.cheats[0].message}"
         if self.failed or self.deferred:
             return self.failed or self.deferred
         if self.end is not None:

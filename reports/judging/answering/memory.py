@@ -17,6 +17,7 @@ from ..cheats.evidence import ReturnedTensor
 from ..pricing.names import CREATIONS, UNWRITTEN
 from .poison import fill_tensor, unwritten_tensor
 from .tensors import address, class_name, is_plain, is_torch, tensors_in
+from .untouched import by_form
 
 READING = (
     "numpy",
@@ -147,8 +148,9 @@ def _modes(memory: TorchMemory) -> Iterator[None]:
             return False
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            memory.made(str(func).split(".")[1], (*args, *(kwargs or {}).values()), out)
+            name, kwargs = str(func).split(".")[1], kwargs or {}
+            out = func(*args, **kwargs) if memory.values else by_form(func, name, args, kwargs)
+            memory.made(name, (*args, *kwargs.values()), out)
             return out
 
     class Reading(TorchFunctionMode):

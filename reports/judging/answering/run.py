@@ -154,10 +154,11 @@ class Answering:
         return self.dearest.explained(calls), None
 
     def _case(self, entry: Callable[..., Any], k: int, case: Any) -> tuple[CallLog, ...]:
-        logs = [self._call(entry, case, f"{k}.0", self.before.get("first", {}))]
+        first = list(_array_names(self.asked.cases[k]))
+        logs = [self._call(entry, case, f"{k}.0", {n: self.before["first"][n] for n in first})]
         self.dearest.returned(k, logs[0])
         if self.asked.second and logs[0].ended is None:
-            first, second = (list(_array_names(x[k])) for x in (self.asked.cases, self.asked.second))
+            second = _array_names(self.asked.second[k])
             others = dict(zip(first, (self.before["second"][n] for n in second), strict=True))
             for name, values in others.items():
                 self.inputs["first"][name][...] = values

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ....simulator.record.codec import Encoder, decode_plain
+
 SAMPLED = 8192
 LEAST_SHARE = 0.05  # of one number where the reference has many: fewer are said to be chance
 LEAST_KINDS = 16
@@ -24,6 +26,17 @@ class ValueFacts:
     filled: tuple[float, ...] = ()
     returns_input: bool = False
     changes_input: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        data: dict[str, Any] = Encoder({}).encode(self, ValueFacts)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Any) -> ValueFacts:
+        """What `to_json` wrote."""
+        found: ValueFacts = decode_plain(data, cls, "")
+        return found
 
 
 Outputs = Sequence[np.ndarray | None]

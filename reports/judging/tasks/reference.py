@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ import numpy as np
 from ....simulator.errors import UsageError
 from ....simulator.interpreter.tensors import as_array
 from ....simulator.record.codec import Encoder
+from ..cheats.values import value_facts
 from ..exchange import Arrays, from_message, is_tensor, to_message
 from ..processes.arrays import packed, unpacked
 from ..verdict import ComparedOutput
 from .comparing import compared_output, one_report
-from .loading import Arguments, LoadedTask, as_list, copied, in_float64, is_floating, loaded_task
+from .loading import Arguments, LoadedTask, as_list, copied, in_float64, is_floating, loaded_task, tensors_in
 from .tolerances import EXACT, tolerance
 
 MOST_BYTES = 1 << 36
@@ -82,6 +84,17 @@ class _Reference:
         except UsageError:  # it asks for its dtype
             return []
 
+    def habits(self, arguments: Arguments) -> dict[str, bool]:
+        """Whether the Model returns memory of an input, or writes to one."""
+        before = [_array(x).copy() for x in tensors_in([*arguments[0], *arguments[1].values()])]
+        outputs = self.task.outputs(self.model, arguments)
+        after = [_array(x) for x in tensors_in([*arguments[0], *arguments[1].values()])]
+        returned = [_array(x) for x in outputs if is_tensor(x)]
+        return {
+            "returns_input": any(np.may_share_memory(x, y) for x in returned for y in after),
+            "changes_input": any(x.tobytes() != y.tobytes() for x, y in zip(before, after, strict=True)),
+        }
+
     @staticmethod
     def _same(want: Any, right: Any) -> bool:
         if not (is_tensor(want) and is_tensor(right)):
@@ -99,14 +112,23 @@ def judged(request: dict[str, Any], fds: dict[str, int]) -> Answer:
     with loaded_task(request) as task:
         reference = _Reference(task)
         found: list[list[list[ComparedOutput]]] = [[] for _ in request["cases"]]
+        seen: list[tuple[list[Any], list[Any]]] = [([], []) for _ in request["cases"]]
         for k in range(2):
             cases = _chosen(task.cases(request["seed"] + k * SECOND), request["cases"])
             for place, arguments in enumerate(cases):
                 got = as_list(from_message(request["calls"][place][k], arrays))
                 wanted = list(reference.outputs(arguments))
                 found[place].append(_compared(got, wanted, request["benchmark"]))
+                for kept, given in zip(seen[place], (got, [exact for _, exact in wanted]), strict=True):
+                    kept.append([_array(x) if is_tensor(x) else None for x in given])
+        chosen = _chosen(task.cases(request["seed"]), request["cases"])
+        habits = [
+            reference.habits(x) if asked else {} for x, asked in zip(chosen, request["habits"], strict=True)
+        ]
     encode = Encoder({}).encode
-    return {"outputs": [[encode(x, ComparedOutput) for x in _over_calls(calls)] for calls in found]}, {}
+    facts = [replace(value_facts(*x), **h).to_json() for x, h in zip(seen, habits, strict=True)]
+    outputs = [[encode(x, ComparedOutput) for x in _over_calls(calls)] for calls in found]
+    return {"outputs": outputs, "values": facts}, {}
 
 
 def _compared(got: list[Any], wanted: list[tuple[Any, Any]], benchmark: str) -> list[ComparedOutput]:

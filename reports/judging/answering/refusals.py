@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ....simulator.triton_shim.torch_npu import torch_devices
 from ..verdict import Cheat
 
 # Event of the audit hook, or how it begins -> cheat. Refused if the answer's code asks, through Python's own modules or not.
@@ -66,6 +67,7 @@ ITSELF = {
 }
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame", "f_back", "gi_yieldfrom")
 REPLACED = ("__code__", "__defaults__", "__kwdefaults__", "__class__")
+STANDS_BETWEEN = torch_devices.__name__  # wraps Thread.start
 LOOKING = ("inspect", "traceback", "logging", "pdb", "bdb")  # modules that hand frames to whoever asks
 READ_ONLY_FILES = ("/dev/null", "/proc/cpuinfo", "/proc/meminfo", "/proc/self/status", "/etc/localtime")
 READ_ONLY_FOLDERS = ("/sys/devices/system", "/usr/share/zoneinfo", "/usr/lib", "/lib")
@@ -197,11 +199,12 @@ def _asker(
         file = frame.f_code.co_filename
         if file in files:
             return int(frame.f_lineno)
-        module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        full_name = str(frame.f_globals.get("__name__", ""))
+        module = full_name.partition(".")[0]
         of_python = (
             file.startswith("<") or os.path.realpath(file).startswith(library)
         ) and "-packages" not in file
-        if not of_python or (past is not None and module not in past):
+        if full_name != STANDS_BETWEEN and (not of_python or (past is not None and module not in past)):
             return None
         frame = frame.f_back
     return None

@@ -121,14 +121,17 @@ def judged(request: dict[str, Any], fds: dict[str, int]) -> Answer:
                 found[place].append(_compared(got, wanted, request["benchmark"]))
                 for kept, given in zip(seen[place], (got, [exact for _, exact in wanted]), strict=True):
                     kept.append([_array(x) if is_tensor(x) else None for x in given])
-        chosen = _chosen(task.cases(request["seed"]), request["cases"])
-        habits = [
-            reference.habits(x) if asked else {} for x, asked in zip(chosen, request["habits"], strict=True)
-        ]
+        habits = _habits(task, reference, request) if any(request["habits"]) else [{} for _ in seen]
     encode = Encoder({}).encode
     facts = [replace(value_facts(*x), **h).to_json() for x, h in zip(seen, habits, strict=True)]
     outputs = [[encode(x, ComparedOutput) for x in _over_calls(calls)] for calls in found]
     return {"outputs": outputs, "values": facts}, {}
+
+
+def _habits(task: LoadedTask, reference: _Reference, request: dict[str, Any]) -> list[dict[str, bool]]:
+    """What the Model does with its inputs, where the answer does something with them."""
+    chosen = _chosen(task.cases(request["seed"]), request["cases"])
+    return [reference.habits(x) if asked else {} for x, asked in zip(chosen, request["habits"], strict=True)]
 
 
 def _compared(got: list[Any], wanted: list[tuple[Any, Any]], benchmark: str) -> list[ComparedOutput]:

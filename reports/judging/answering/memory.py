@@ -39,10 +39,14 @@ def read_and_written(call: Call) -> tuple[list[Tensor], list[Tensor]]:
 
 
 class TorchMemory:
-    """Storages of torch. values: whether there are any to fill with a pattern. With `watching()` operations are followed."""
+    """Storages of torch. With `watching()` operations are followed.
 
-    def __init__(self, values: bool) -> None:
-        self.values = values
+    values: whether there are any, and memory to fill with a pattern. by_form: whether operations on large tensors are made
+    without values, see `untouched.py`.
+    """
+
+    def __init__(self, values: bool, by_form: bool) -> None:
+        self.values, self.by_form = values, by_form
         self.held: list[Any] = []  # what the answer has before it is called
         self.known: set[int] = set()  # addresses of storages that torch made in sight, or that were given
         self.derived: set[int] = set()  # of inputs, parameters, and what was made of them
@@ -149,7 +153,7 @@ def _modes(memory: TorchMemory) -> Iterator[None]:
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name, kwargs = str(func).split(".")[1], kwargs or {}
-            out = func(*args, **kwargs) if memory.values else by_form(func, name, args, kwargs)
+            out = by_form(func, name, args, kwargs) if memory.by_form else func(*args, **kwargs)
             memory.made(name, (*args, *kwargs.values()), out)
             return out
 

@@ -96,7 +96,11 @@ class Answering:
     ) -> None:
         self.asked, self.inputs, self.before, self.sampling = asked, inputs, before, sampling
         self.outputs: Arrays = {}
-        self.memory = TorchMemory(asked.values) if asked.torch else ArrayMemory(asked.values)
+        self.memory = (
+            TorchMemory(asked.values, not (asked.values or asked.sampled))
+            if asked.torch
+            else ArrayMemory(asked.values)
+        )
         self.streams = Streams()
         self.files = files_of(asked)
         self.seen, self.dearest = OneCall(), DearestLaunch()
@@ -155,7 +159,8 @@ class Answering:
 
     def _case(self, entry: Callable[..., Any], k: int, case: Any) -> tuple[CallLog, ...]:
         first = list(_array_names(self.asked.cases[k]))
-        logs = [self._call(entry, case, f"{k}.0", {n: self.before["first"][n] for n in first})]
+        was = self.before.get("first", {})
+        logs = [self._call(entry, case, f"{k}.0", {n: was[n] for n in first if n in was})]
         self.dearest.returned(k, logs[0])
         if self.asked.second and logs[0].ended is None:
             second = _array_names(self.asked.second[k])

@@ -88,6 +88,10 @@ NAMES = {
     "os.open": "sandbox_escape",
     "os.remove": "sandbox_escape",
     "os.dup": "sandbox_escape",
+    **dict.fromkeys(
+        (f"os.{n}" for n in ("read", "pread", "preadv", "readv", "lseek", "fdopen", "fstat")),
+        "sandbox_escape",
+    ),
     "os.dup2": "sandbox_escape",
     "io.open": "sandbox_escape",
     "builtins.open": "sandbox_escape",

@@ -65,6 +65,8 @@ class _Reader:
         for alias in node.names:
             name = f"{base}.{alias.name}" if base else alias.name
             yield from self._module(name, base or alias.name, node)
+            if alias.name == "*" and base in known.SEARCHED:
+                yield "hidden_code", f"imports all names of {base}", node
             if base and name in known.NAMES:
                 yield known.NAMES[name], f"imports {name}", node
             if base and alias.name == known.MODEL and base.partition(".")[0] not in self.siblings:

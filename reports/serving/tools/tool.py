@@ -139,6 +139,6 @@ def checked_files(arguments: Arguments, *reserved: str) -> dict[str, str]:
     """The files beside the source; none may take the place of the source itself."""
     files: dict[str, str] = dict(arguments.get("files", {}))
     for name in files:
-        if not re.match(SAFE_NAME, name) or name in reserved:
+        if not re.fullmatch(SAFE_NAME, name) or name in reserved:
             raise UsageError(f"files: {name!r} is no name to take; a plain one beside {', '.join(reserved)}")
     return files

@@ -156,7 +156,7 @@ if __name__ == "__main__":  # Cython starts processes, which import this file wh
                 "*.md",
                 "py.typed",
             ],
-            "ascendtile.reports.testing": ["example/*.*[!d]", "example/.github/workflows/*"],  # but its page
+            "ascendtile.reports.testing": ["example/*.*", "example/.github/workflows/*"],
         },
         options={"build_ext": {"parallel": os.cpu_count()}},
         cmdclass={"build_ext": BuildExtensions},

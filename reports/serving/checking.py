@@ -52,6 +52,8 @@ def _words(error: ValidationError) -> str:
     rule = error.validator
     if rule in ("maxLength", "maxItems", "maxProperties"):
         return f"{place} has {len(error.instance)} {_UNITS[rule]}, at most {error.validator_value} are taken"
+    if rule == "minLength":
+        return f"{place} is empty"
     text = error.message if len(error.message) <= LONGEST else f"{error.message[:LONGEST]}..."
     return f"{place}: {text}" if place else text
 

@@ -86,7 +86,7 @@ def start(tmp_path_factory):
 
     def begin(*options):
         folder = tmp_path_factory.mktemp("served")
-        words = [COMMAND, "serve", "--http", "0", "--json", "--no-torch", *options]
+        words = [COMMAND, "serve", "--http", "0", "--json", *options]
         process = subprocess.Popen(
             words,
             stdout=subprocess.PIPE,

@@ -38,3 +38,44 @@ y = np.empty(100, np.float32)
 double[(2,)](x, y, 100, BLOCK=64)
 print(sys.argv[1:], y.sum())
 """
+
+TORCH_TASK = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, slope):
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, x):
+        return torch.nn.functional.leaky_relu(x, self.slope)
+
+def get_inputs():
+    return [torch.randn(64, 512)]
+
+def get_init_inputs():
+    return [0.1]
+"""
+TORCH_ANSWER = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def leaky(x, y, n, slope, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + at, mask=at < n)
+    tl.store(y + at, tl.where(v > 0, v, v * slope), mask=at < n)
+
+class ModelNew(nn.Module):
+    def __init__(self, slope):
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        leaky[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), self.slope, BLOCK=1024)
+        return y
+"""

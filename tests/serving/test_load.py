@@ -65,7 +65,7 @@ def load(served, requests, clients, kills):
 
 
 def check(start, requests, clients, kills):
-    served = start("--slots", "2", "--queue", str(clients))
+    served = start("--no-torch", "--slots", "2", "--queue", str(clients))
     warm, _ = load(served, 4 * len(KINDS), 2, 0)
     served.eventually("nothing runs", running=0)
     served.idle = descendants(served.process.pid)

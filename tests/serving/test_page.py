@@ -15,7 +15,7 @@ ADDRESS = "http://127.0.0.1:8765"
 
 
 def test_curl_prints_what_the_page_shows(start, tmp_path, run_shell):
-    served = start("--slots", "1", "--token-file", str(tmp_path / "token"))
+    served = start("--no-torch", "--slots", "1", "--token-file", str(tmp_path / "token"))
     shown = 0
     for block in read(PAGE):
         if "file" in block.marks:

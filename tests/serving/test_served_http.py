@@ -20,7 +20,7 @@ FOREVER = {"script": "while True: pass"}
 
 @pytest.fixture(scope="module")
 def served(start):
-    return start("--slots", "2", "--queue", "2", "--seconds", "60", "--memory-gib", "0.5")
+    return start("--no-torch", "--slots", "2", "--queue", "2", "--seconds", "60", "--memory-gib", "0.5")
 
 
 def test_a_request_gives_the_same_answer_every_time(served):
@@ -133,7 +133,7 @@ def test_the_process_that_workers_are_forked_from_is_replaced(served):
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 def test_a_server_that_is_told_to_stop_answers_and_leaves_nothing(start, stop):
-    ending = start("--slots", "1")
+    ending = start("--no-torch", "--slots", "1")
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(ending.ask, "run", FOREVER)
         ending.eventually("it runs", running=1)

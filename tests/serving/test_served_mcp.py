@@ -24,7 +24,7 @@ OPTIONS = ("--no-torch", "--slots", "1")
 
 @pytest.fixture(scope="module")
 def served(start):
-    return start("--slots", "1")
+    return start("--no-torch", "--slots", "1")
 
 
 def over_stdio():

@@ -70,10 +70,11 @@ def _of_dearest(log: LaunchLog) -> Iterator[PossibleChange]:
 
 def _knobs(log: LaunchLog) -> Iterator[PossibleChange]:
     now = log.time_us / log.count
+    how = "timed on a part of its programs" if log.run.get("of_part") else "timed"
     for change, us in log.run.get("changes_us", {}).items():
         text = _change_text(change, str(log.run.get("compiler") or ""))
         if text and us < now:
-            figure = f"{texts.micros(us)} us a launch in place of {texts.micros(now)}, timed"
+            figure = f"{texts.micros(us)} us a launch in place of {texts.micros(now)}, {how}"
             yield PossibleChange((now - us) * log.count, f"{text}: {figure}.", True)
 
 

@@ -25,10 +25,6 @@ OF_OTHERS = tuple(f"{x}/" for x in (Path(torch.__file__).parent, _REPORTS, _REPO
 class DispatchedOps(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Appends to `ops` what reaches the dispatcher, and lets it run."""
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # or torch would import its compiler, which takes 2 s
-
     def __init__(self, ops: list[HostOp], file: str | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.ops, self.file, self.silent = ops, file, False

@@ -12,6 +12,7 @@ from .candidates import candidates
 
 NEAR_BOUND = 0.9  # of the time
 MOST_TEXT = 300
+LOADING = ("MTE1", "MTE2", "HBM", "L2")
 FITS = re.compile(r"^(?:Tried|Of .*knobs).*fits?: .*$", re.MULTILINE)
 
 # What to write in place of a cheat, by the beginning of its name.
@@ -111,18 +112,31 @@ def _faster(verdict: Verdict, logs: Sequence[LaunchLog], needed_bytes: int | Non
     best = candidates(logs, verdict.host_ops, verdict.time_us, needed_bytes)
     if best:
         return best[0].text
-    return _at_bound(verdict)
+    tried, grid = logs[0].run.get("lifted_us"), _untried_grid(logs[0])
+    return f"Nothing was tried: {grid}" if grid and not tried else _at_bound(verdict, bool(tried))
 
 
-def _at_bound(verdict: Verdict) -> str:
-    bound = verdict.bound
-    if bound is None:
-        return "No change of one knob that was timed is faster."
-    name = texts.MEANINGS.get(bound.name.rpartition(".")[2], bound.name)
-    share = texts.percent(bound.share)
-    if bound.share >= NEAR_BOUND:
-        return f"Leave it: {name} ({bound.name}) allows {texts.micros(bound.time_us)} us, {share} of the time"
-    return (
-        f"No change of one knob that was timed is faster; {name} ({bound.name}) allows {texts.micros(bound.time_us)} us, "
-        f"{share} of the time: let loads, arithmetic and stores of different tiles overlap, or do less of what binds"
+def _untried_grid(log: LaunchLog) -> str:
+    """Why no other grid was tried; "" where one was, or nobody says."""
+    untried = log.run.get("untried")
+    return str(untried.get("grid", "")) if isinstance(untried, Mapping) else ""
+
+
+def _at_bound(verdict: Verdict, tried: bool) -> str:
+    """tried: whether changes of one knob were timed."""
+    bound, said = (
+        verdict.bound,
+        "No change of one knob that was timed is faster" if tried else "Nothing was tried",
     )
+    if bound is None:
+        return said
+    name = texts.MEANINGS.get(bound.name.rpartition(".")[2], bound.name)
+    allows = f"{name} ({bound.name}) allows {texts.micros(bound.time_us)} us, {texts.percent(bound.share)} of the time"
+    if bound.share < NEAR_BOUND:
+        return f"{said}; {allows}: let loads, arithmetic and stores of different tiles overlap, or do less of what binds"
+    way = (
+        "with larger tiles that are used more often"
+        if bound.name.endswith(LOADING)
+        else "with another algorithm"
+    )
+    return f"{said}; {allows}, so only less of it is faster, {way}"

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....simulator.call import Call
 from ....simulator.errors import AscendtileError
-from ....simulator.launch import timed
+from ....simulator.launch import programs_at_once, timed
 from ....simulator.observers import quietly
+from ....simulator.record.run import Launch
 from ....simulator.trials.knobs import trials
 from ..answer_log import CallLog
 
-MOST_INSTRUCTIONS = 1_500_000  # of a launch that is timed again and again
+MOST_INSTRUCTIONS = (
+    400_000  # of a launch that is timed again and again; of a longer one some rounds of programs are
+)
+MOST_OF_PART = 300_000  # instructions of these
+MOST_OF_FIXED = 1_500_000  # of a launch whose grid is no function: another grid is looked for program by program
+MOST_OF_ALL = 8_000_000  # of a launch of which anything is tried
+    2_000_000  # of a launch whose grid is no function: another grid is looked for program by program
+)
+FIXED = (
+    "the launch is long and its grid is fixed; a grid that is a function, such as grid=lambda meta: "
+    '(triton.cdiv(n, meta["BLOCK"]),), lets sizes be tried'
+)
+ROUNDS = 2  # of programs over the cores, of a long launch
 
 
 @dataclass
@@ -46,9 +60,13 @@ class DearestLaunch:
             return tuple(calls)
         first, *others = calls[self.case]
         launch, *rest = first.launches
-        if _instructions(launch.run) > MOST_INSTRUCTIONS:
-            return tuple(calls)
-        launch = replace(launch, run={**launch.run, **explained(self.call)})
+        instructions = _instructions(launch.run)
+        if instructions > (MOST_OF_ALL if self.call.grid_asks else MOST_OF_FIXED):
+            found: dict[str, Any] = {} if self.call.grid_asks else {"untried": {"grid": FIXED}}
+        else:
+            long = instructions > MOST_INSTRUCTIONS
+            found = explained(self.call, launch.time_us / launch.count if long else None)
+        launch = replace(launch, run={**launch.run, **found})
         changed = (replace(first, launches=(launch, *rest)), *others)
         return (*calls[: self.case], changed, *calls[self.case + 1 :])
 
@@ -57,18 +75,65 @@ def _instructions(run: Mapping[str, Any]) -> float:
     return sum(float(x["instructions"]) for x in run.get("launches", ()))
 
 
-def explained(call: Call) -> dict[str, Any]:
-    """Keys of `run_json`: changes_us (of one knob, with the time then), untried, lifted_us (time without one limit).
+def explained(call: Call, whole_us: float | None = None) -> dict[str, Any]:
+    """Keys of `run_json`: changes_us (of one knob, with the time then), untried, lifted_us (time without one limit); and
+    of_part, whether some rounds of its programs stand for all.
 
-    No value is computed, so that another size may be another sum: who takes the advice is judged again.
+    whole_us: of a long launch, its time: then only a part of the programs is timed. Empty where that is long, too, and
+    where the time depends on data. No value is computed, so another size may be another sum: an answer is judged again.
     """
     device = replace(call.device, values=False, time=True, timeline=0, explain=True, details=False)
-    asked = replace(call, device=device)
+    timing = TimedCalls(whole_us is not None)
     with quietly():
         try:
-            now = timed(asked)[0]
-            found = trials(asked, now.time_us, lambda other: timed(other)[0], any_sums=True)
+            asked = replace(call, device=device)
+            now = timing.launch(asked)
+            if now.instructions > MOST_OF_PART:
+                return {}
+            us = timing.us(asked, now)
+            found = trials(asked, us, timing.of, any_sums=True)
         except AscendtileError:
-            return {}  # its time depends on data
-    changes = found.sorted_changes(now.time_us)
-    return {"changes_us": changes, "untried": found.untried, "lifted_us": dict(now.lifted)}
+            return {}
+    scale = 1.0 if whole_us is None else whole_us / us
+    lifted = {n: x * scale * us / now.time_us for n, x in now.lifted.items()}
+    changes = {n: x * scale for n, x in found.sorted_changes(us).items()}
+    return {
+        "changes_us": changes, "untried": found.untried, "lifted_us": lifted, "of_part": whole_us is not None
+    }  # fmt: skip
+
+
+class OneTime(NamedTuple):
+    """What a trial asks of a launch."""
+
+    time_us: float
+
+
+@dataclass(frozen=True)
+class TimedCalls:
+    """Times launches. of_part: by the first programs, `ROUNDS` for each core; the others take as long."""
+
+    of_part: bool
+
+    def of(self, call: Call) -> Any:
+        """The time of a launch, all of it."""
+        return OneTime(self.us(call, self.launch(call)))
+
+    def launch(self, call: Call) -> Launch:
+        """The launch itself, or the one that stands for it."""
+        return timed(self._part(call) if self.of_part else call)[0]
+
+    def us(self, call: Call, launch: Launch) -> float:
+        """Of all programs of `call`, when `launch` stands for it."""
+        return launch.overhead_us + launch.working_us * math.prod(call.grid) / launch.programs
+
+    @staticmethod
+    def _part(call: Call) -> Call:
+        most = ROUNDS * programs_at_once(call)
+        if math.prod(call.grid) <= most or call.again is None:
+            return call
+        grid = []
+        for n in call.grid:
+            grid.append(min(n, max(1, most)))
+            most //= grid[-1]
+        part = call.again({}, (grid[0], grid[1], grid[2]))
+        return replace(part, device=call.device)

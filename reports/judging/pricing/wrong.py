@@ -41,10 +41,15 @@ def _constant(got: Array, bad: Array) -> str:
     return f"wrong elements are all {values[0]:.6g}" if same else ""
 
 
+def _along(bad: Array, axis: int) -> Array:
+    """Whether any element is wrong at each index of an axis."""
+    return np.asarray(bad.any(axis=tuple(a for a in range(bad.ndim) if a != axis)))
+
+
 def _tail(got: Array, want: Array, bad: Array) -> str:
     """Wrong from some index on along one axis, right before."""
     for axis, n in enumerate(bad.shape):
-        line = bad.any(axis=tuple(a for a in range(bad.ndim) if a != axis))
+        line = _along(bad, axis)
         first = int(np.argmax(line))
         if first and line[first:].all() and not line[:first].any():
             return (
@@ -57,7 +62,7 @@ def _tail(got: Array, want: Array, bad: Array) -> str:
 def _head(got: Array, want: Array, bad: Array) -> str:
     """Wrong before some index along one axis."""
     for axis, n in enumerate(bad.shape):
-        line = bad.any(axis=tuple(a for a in range(bad.ndim) if a != axis))
+        line = _along(bad, axis)
         last = n - int(np.argmax(line[::-1]))
         if last < n and line[:last].all():
             return f"elements before {last:,} along axis {axis} (of {n:,}) are wrong, those from there on are right"

@@ -15,14 +15,11 @@ from ....simulator.record.run import Launch
 from ....simulator.trials.knobs import trials
 from ..answer_log import CallLog
 
-MOST_INSTRUCTIONS = (
-    400_000  # of a launch that is timed again and again; of a longer one some rounds of programs are
-)
-MOST_OF_PART = 300_000  # instructions of these
-MOST_OF_FIXED = 1_500_000  # of a launch whose grid is no function: another grid is looked for program by program
-MOST_OF_ALL = 8_000_000  # of a launch of which anything is tried
-    2_000_000  # of a launch whose grid is no function: another grid is looked for program by program
-)
+# Instructions of a launch: up to so many it is timed again and again, beyond that by some rounds of its programs.
+MOST_INSTRUCTIONS = 400_000
+MOST_OF_PART = 300_000  # of these rounds
+MOST_OF_FIXED = 1_500_000  # where the grid is no function: another one is looked for program by program
+MOST_OF_ALL = 8_000_000  # beyond that nothing is tried
 FIXED = (
     "the launch is long and its grid is fixed; a grid that is a function, such as grid=lambda meta: "
     '(triton.cdiv(n, meta["BLOCK"]),), lets sizes be tried'

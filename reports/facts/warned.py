@@ -56,14 +56,7 @@ def how_many(n: int, what: str) -> str:
 
 
 def message_json(m: Message) -> dict[str, Any]:
-    """text: the whole as pages have it, "file:line: what". file and line are null where it is about no line. what_if: of a
-    fault, whether it only says that the product lacks what ran."""
+    """text: the whole as pages have it, "file:line: what". file and line are null where it is about no line. A what-if is of
+    kind "fault", and its text begins with "what-if: "."""
     file, line = m.file_and_line or (None, None)
-    return {
-        "text": str(m),
-        "kind": m.kind,
-        "file": file,
-        "line": line,
-        "programs": list(m.programs),
-        "what_if": m.is_what_if,
-    }
+    return {"text": str(m), "kind": m.kind, "file": file, "line": line, "programs": list(m.programs)}

@@ -66,10 +66,10 @@ def test_a_what_if_is_no_fault_on_pages_and_has_a_heading_of_its_own():
     assert run_page(one).sections[0].title == "Warnings"
 
 
-def test_records_and_json_keep_a_what_if_among_the_faults_and_say_that_it_is_one():
+def test_records_and_json_keep_a_what_if_among_the_faults():
     one = run(launches=(launch(warnings=(LACKS, WRONG)),))
     assert (one.faults, one.what_ifs) == ((LACKS, WRONG), (LACKS,))
-    assert [(m["kind"], m["what_if"]) for m in map(message_json, one.faults)] == [
-        ("fault", True),
-        ("fault", False),
+    assert [(m["kind"], m["text"]) for m in map(message_json, one.faults)] == [
+        ("fault", LACKS),
+        ("fault", WRONG),
     ]

@@ -36,6 +36,7 @@ class AnswerRequest:
     init: `to_message` of (arguments, named arguments) of ModelNew. state: `to_message` of the `state_dict` of the task's
     Model. cases: `to_message` of (arguments, named arguments) of each case; arrays in the file "first". second: the same
     cases with other values, in the file "second": put into the memory of the first, before the answer is called again.
+    trials: whether changes of the dearest launch are timed, for the suggestion.
     extra: whether a function that has more parameters than there are inputs gets the init arguments, too (AKG).
     """
 
@@ -52,6 +53,7 @@ class AnswerRequest:
     siblings: dict[str, str] = field(default_factory=dict)
     device: dict[str, Any] = field(default_factory=dict)
     extra: bool = False
+    trials: bool = True
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)  # of "first" and "second", see arrays.py
     sampled: bool = (
         False  # whether values at some positions are given after each call: see sampling/of_answer.py

@@ -51,6 +51,7 @@ class JudgeRequest:
     values: bool = True
     full: bool = False
     seed: int | None = None
+    trials: bool = True
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -195,6 +196,7 @@ class Judgement:
             siblings=answer.siblings,
             device=dict(self.asked.device),
             extra=answer.of_akg,
+            trials=self.asked.trials,
             **{n: tuple(x) if n in ("cases", "second") else x for n, x in parts.items()},
         )
 

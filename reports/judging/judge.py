@@ -38,6 +38,7 @@ def judge(
     values: bool = True,
     full: bool = False,
     seed: int | None = None,
+    trials: bool = True,
     overrides: Mapping[str, Any] | None = None,
     compiler: str | None = None,
     compiler_version: str | None = None,
@@ -57,6 +58,8 @@ def judge(
         values: whether values are judged; without, the time is all that is found ("timed").
         full: all values, however long that takes; without, of large outputs some positions ("correct_so_far").
         seed: draws other inputs and positions; 0 or more.
+        trials: whether changes of the dearest launch are timed, which the suggestion promises; without, it is what the
+            record says.
         overrides: figures of the product that are changed, such as {"buffers.ub": 262144}.
         compiler, compiler_version: who makes the code, as options of `simulator.device`.
         limits: of each process.
@@ -76,6 +79,7 @@ def judge(
         values=values,
         full=full,
         seed=seed,
+        trials=trials,
         limits=limits or Limits(),
         job=job,
     )

@@ -11,9 +11,13 @@ import numpy as np
 
 from ...simulator import jit
 from ...simulator import language as tl
+from ...simulator.call import Call
 from ...simulator.device import device
+from ...simulator.observers import watch_calls
 from ...simulator.triton_shim import installed
 from ..facts.json_view import run_json
+from .answer_log import AnswerLog, AnswerRequest
+from .pricing.trying import explained
 
 SIZE = 64
 DEVICES = ("npu", "cuda")
@@ -27,9 +31,22 @@ def copied(x_ptr: Any, y_ptr: Any, SIZE: tl.constexpr) -> None:
 
 
 def launched(x: Any, y: Any) -> None:
-    """A launch with values and time, and what is told of it."""
-    with installed(DEVICES), device(values=True, time=True):
+    """A launch with values and time, and what is told and tried of it."""
+    calls: list[Call] = []
+    with installed(DEVICES), device(values=True, time=True), watch_calls(calls.append):
         run_json(copied[(1,)](x, y, SIZE=SIZE))
+    explained(calls[0])
 
 
+def exchanged() -> None:
+    """What the annotations of messages are looked up for."""
+    plain = {"plain": None}
+    asked = AnswerRequest(
+        text="", name="", entry="", is_class=False, torch=False, values=False, init=plain, cases=()
+    )
+    AnswerRequest.from_json(asked.to_json())
+    AnswerLog.from_json(AnswerLog().to_json())
+
+
+exchanged()
 launched(np.zeros(SIZE, np.float32), np.zeros(SIZE, np.float32))

@@ -155,7 +155,7 @@ class Answering:
             return (), ended(e, self.files, NOT_LOADED)
         self.memory.know(held_by(module, entry))
         calls = [self._case(entry, k, case) for k, case in enumerate(cases)]
-        return self.dearest.explained(calls), None
+        return self.dearest.explained(calls) if self.asked.trials else tuple(calls), None
 
     def _case(self, entry: Callable[..., Any], k: int, case: Any) -> tuple[CallLog, ...]:
         first = list(_array_names(self.asked.cases[k]))

@@ -35,6 +35,7 @@ NOT_ACCEPTED = 1  # exit status
 @click.option(
     "--full", is_flag=True, help="Judge all values, however long it takes; without, of large outputs some."
 )
+@click.option("--no-trials", is_flag=True, help="Time no changes for the suggestion, which takes longest.")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw other inputs and other positions.")
 @click.option(
     "--seconds",
@@ -81,6 +82,7 @@ def _judged(asked: SimpleNamespace) -> Verdict:
         values=not asked.no_values,
         full=asked.full,
         seed=asked.seed,
+        trials=not asked.no_trials,
         limits=_limits(asked.seconds),
     )
 

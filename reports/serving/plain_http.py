@@ -23,6 +23,7 @@ import ascendtile
 
 from .admission import too_large
 from .desk import Desk
+from .hanging_up import while_connected
 from .server_settings import MOST_BODY
 from .statuses import STATUS
 from .tools.catalogue import TOOLS, failure
@@ -67,19 +68,7 @@ async def _called(desk: Desk, request: Request) -> dict[str, Any]:
     except BadRequestError as e:
         return failure(e.kind, str(e))
     client = f"{request.client.host}:{request.client.port}" if request.client else ""
-    answer = failure("closed", "the client has gone")
-    async with anyio.create_task_group() as group:
-        group.start_soon(_until_gone, request, group.cancel_scope)
-        answer = await desk.answer(name, arguments, client)
-        group.cancel_scope.cancel()
-    return answer
-
-
-async def _until_gone(request: Request, scope: anyio.CancelScope) -> None:
-    """End the work when the client hangs up."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
+    return await while_connected(request, desk.answer(name, arguments, client))
 
 
 async def _arguments(request: Request) -> dict[str, Any]:

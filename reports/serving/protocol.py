@@ -14,6 +14,7 @@ from mcp.server.lowlevel.server import Server
 import ascendtile
 
 from .desk import Desk
+from .hanging_up import while_connected
 from .instructions import INSTRUCTIONS
 from .tools.catalogue import TOOLS
 from .tools.tool import Tool
@@ -30,7 +31,8 @@ def mcp_server(desk: Desk) -> Server[Any]:
             await context.session.report_progress(seconds, message=text)
 
         client = f"session {id(context.session)}"
-        return _result(await desk.answer(params.name, params.arguments or {}, client, tell))
+        work = desk.answer(params.name, params.arguments or {}, client, tell)
+        return _result(await while_connected(context.request, work))
 
     return Server(
         "ascendtile",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from ...simulator.products import Product, load_product, product_names
 from .advising import advised
 from .assembling import not_compiled, verdict_of
 from .controller import Judgement, JudgeRequest
+from .judged_case import JudgedCase
 from .processes.limits import Limits
 from .processes.pool import Job, Pool
 from .suspicions import text_facts
@@ -21,6 +22,7 @@ from .tasks.files import AnswerError, TaskFile, read_answer, read_task
 from .verdict import Verdict
 
 PathLike = str | os.PathLike[str]
+Watch = Callable[[Sequence[JudgedCase]], None]
 MODULES = (  # which the process that forks imports once, so that no call does
     "ascendtile.reports.judging.answering.run",
     "ascendtile.reports.judging.tasks.describing",
@@ -44,6 +46,7 @@ def judge(
     compiler_version: str | None = None,
     limits: Limits | None = None,
     job: Job | None = None,
+    watch: Watch | None = None,
 ) -> Verdict:
     """Judge the answer to a task: values, cheats, time on a product, and whether it fits.
 
@@ -64,6 +67,7 @@ def judge(
         compiler, compiler_version: who makes the code, as options of `simulator.device`.
         limits: of each process.
         job: of a pool (`reports.judging.processes.pool`) that is running already; without, one is started for this verdict.
+        watch: told the judged cases, whose calls say more than the verdict.
 
     Raises `UsageError` for a task that cannot be read or run, and for wrong options: that is no verdict on the answer. An
     answer that cannot be read as a file is wrong usage, too; one that is no Python has the verdict "not_compiled".
@@ -82,11 +86,18 @@ def judge(
         trials=trials,
         limits=limits or Limits(),
         job=job,
+        watch=watch,
     )
 
 
 def judge_files(
-    task: TaskFile, answer: Path, options: Mapping[str, Any], *, job: Job | None = None, **asked: Any
+    task: TaskFile,
+    answer: Path,
+    options: Mapping[str, Any],
+    *,
+    job: Job | None = None,
+    watch: Watch | None = None,
+    **asked: Any,
 ) -> Verdict:
     """The same of a task that was read. options: of `device_options`; asked: fields of `JudgeRequest`."""
     given = options["product"]
@@ -98,6 +109,8 @@ def judge_files(
     wanted = JudgeRequest(task, found, options, **asked)
     with _job(job, wanted.needs_torch) as own:
         cases = Judgement(wanted, own).cases()
+        if watch is not None:
+            watch(cases)
         return advised(verdict_of(cases, product, text_facts(task, found)), cases)
 
 

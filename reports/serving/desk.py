@@ -101,9 +101,9 @@ class Desk:
             return told(e)
 
     def _done(self, job: Job, request: Mapping[str, Any]) -> Answer:
-        directed, limits = TOOLS[request["tool"]].directed, self.settings.limits
-        if directed is not None:
-            return {"result": directed(request["arguments"], job, limits, self.folder)}
+        tool, arguments, limits = TOOLS[request["tool"]], request["arguments"], self.settings.limits
+        if tool.directed is not None and tool.is_directed(arguments):
+            return {"result": tool.directed(arguments, job, limits, self.folder)}
         reply = job.call(WORK, request, limits=limits)
         reply.close()
         return _answer(reply)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from ascendtile.reports.serving.statuses import STATUS
 from ascendtile.reports.serving.tools.catalogue import TOOLS
 
 from .conftest import WAIT_SECONDS, descendants, gone
+from .tasks import ANSWER, TASK
 
 pytestmark = pytest.mark.extra("mcp")
 TINY = {"op": "rms_norm_grad", "case": "tiny"}
@@ -67,6 +69,34 @@ def test_what_is_refused_says_why_and_the_next_request_is_done(served, path, bod
     assert served.fetch("/v1/health")[0] == 200
 
 
+def test_an_answer_is_explained_by_its_dearest_launch(served):
+    status, found = served.ask("explain", {"task": TASK, "answer": ANSWER})
+    assert (status, found["verdict"], found["dearest"]["kernel"]) == (200, "timed", "relu")
+    assert found["dearest"]["lifted_us"].keys() >= {"launch"}
+    assert found["dearest"]["changes_us"]
+    for wrong in ({"task": TASK}, {"task": TASK, "answer": ANSWER, "case": "tiny"}, {"answer": ANSWER}):
+        assert served.ask("explain", wrong)[0] == 400
+
+
+def test_an_agent_of_an_older_protocol_that_is_gone_ends_its_work(served):
+    """There a request belongs to a session, which outlives the connection."""
+    shown = {"Accept": "application/json, text/event-stream"}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    begun = post(served, message, "/mcp", **shown)
+    session = re.search(rb"(?i)mcp-session-id: (\w+)", begun.recv(1 << 16))[1].decode()
+    called = {"method": "tools/call", "params": {"name": "run", "arguments": FOREVER}}
+    asked = post(served, {**message, **called, "id": 2}, "/mcp", **shown, **{"Mcp-Session-Id": session})
+    served.eventually("it runs", running=1)
+    for connection in (begun, asked):
+        connection.close()
+    served.eventually("it has gone", running=0)
+
+
 def test_every_kind_of_error_has_a_status():
     assert all(400 <= status < 600 for status in STATUS.values())
     assert {
@@ -112,15 +142,18 @@ def test_a_full_queue_says_when_to_come_again_and_whoever_goes_away_ends_the_wor
     assert served.ask("run", TINY)[0] == 200
 
 
-def post(served, arguments):
+def post(served, body, path="/v1/run", **headers):
     """A connection with a request on its way."""
     host, port = served.url.removeprefix("http://").split(":")
-    body = json.dumps(arguments)
-    head = f"POST /v1/run HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {served.token}\r\n"
+    text = json.dumps(body)
+    usual = {
+        "Host": f"{host}:{port}",
+        "Authorization": f"Bearer {served.token}",
+        "Content-Type": "application/json",
+    }
+    head = "".join(f"{n}: {x}\r\n" for n, x in (usual | headers | {"Content-Length": str(len(text))}).items())
     connection = socket.create_connection((host, int(port)))
-    connection.sendall(
-        f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
-    )
+    connection.sendall(f"POST {path} HTTP/1.1\r\n{head}\r\n{text}".encode())
     return connection
 
 

@@ -177,6 +177,9 @@ def test_explain_has_reasons_and_computes_no_values():
         ("products", {"name": "ascend910b3", "set": {"buffers.ubb": "1"}}, "buffers.ub"),
         ("explore", {"op": "matmul", "case": "tiny", "space": {"nothing": [1]}}, "nothing"),
         ("docs", {"query": "a", "page": "b"}, "give one of them"),
+        ("explain", {}, "give one of op, script, task; got none"),
+        ("explain", {"op": "matmul", "answer": "x"}, "answer is not for op"),
+        ("explain", {"script": "1", "case": "tiny"}, "case is for an operator"),
     ],
 )
 def test_a_wrong_request_is_told_in_words(name, arguments, words):

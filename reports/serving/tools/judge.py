@@ -10,6 +10,7 @@ from .tool import COMPILER, FILES, PRODUCT, SET, Arguments, Tool, checked_files,
 from .writing import written
 
 if TYPE_CHECKING:
+    from ...judging.judge import Watch
     from ...judging.processes.limits import Limits
     from ...judging.processes.pool import Job
 
@@ -35,15 +36,19 @@ PROPERTIES = {
 }
 
 
-def judged(arguments: Arguments, job: Job, limits: Limits, below: Path) -> dict[str, Any]:
-    """The verdict as plain data, by processes of the job. below: where the texts become files."""
+def judged(
+    arguments: Arguments, job: Job, limits: Limits, below: Path, watch: Watch | None = None
+) -> dict[str, Any]:
+    """The verdict as plain data, by processes of the job. below: where texts become files; watch: as for `judge`."""
     from ...judging.judge import judge
 
     given = {n: arguments[n] for n in GIVEN if n in arguments} | {"overrides": arguments.get("set")}
     texts = {TASK: arguments["task"], ANSWER: arguments["answer"]}
     with written(checked_files(arguments, TASK, ANSWER) | texts, below) as folder:
         try:
-            return judge(folder / TASK, folder / ANSWER, **given, limits=limits, job=job).to_json()
+            return judge(
+                folder / TASK, folder / ANSWER, **given, limits=limits, job=job, watch=watch
+            ).to_json()
         except UsageError as e:
             raise UsageError(str(e).replace(f"{folder}/", "")) from None
 

@@ -46,6 +46,10 @@ class Tool:
     required: tuple[str, ...] = ()
     paths: Mapping[str, str] | None = None
 
+    def is_directed(self, arguments: Arguments) -> bool:
+        """Whether it is done by `directed`: where there is no other way, or a task is given."""
+        return self.directed is not None and (self.work is None or "task" in arguments)
+
     @property
     def schema(self) -> Schema:
         """JSON Schema of the arguments."""

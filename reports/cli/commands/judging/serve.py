@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -181,7 +182,7 @@ def _tell(asked: SimpleNamespace, host: str, token: str, sock: socket.socket) ->
     kept = {"token_file": str(asked.token_file)} if asked.token_file else {"token": token}
     if asked.as_json:
         show_json({"url": url, "mcp": f"{url}/mcp", **kept})
-        click.get_text_stream("stdout").flush()
+        sys.stdout.flush()
         return
     note(f"serving {url}/v1 for programs, {url}/mcp for agents; Ctrl-C ends it")
     note(f"token in {asked.token_file}" if asked.token_file else f"token: {token}")

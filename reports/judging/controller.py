@@ -187,6 +187,7 @@ class Judgement:
 
     def _request(self, **parts: Any) -> AnswerRequest:
         answer = self.asked.answer
+        given: dict[str, Any] = {n: tuple(x) if n in ("cases", "second") else x for n, x in parts.items()}
         return AnswerRequest(
             text=answer.text,
             name=answer.path.name,
@@ -197,7 +198,7 @@ class Judgement:
             device=dict(self.asked.device),
             extra=answer.of_akg,
             trials=self.asked.trials,
-            **{n: tuple(x) if n in ("cases", "second") else x for n, x in parts.items()},
+            **given,
         )
 
     @contextlib.contextmanager

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +60,7 @@ def compared_output(
         return replace(found, message=f"{name} has {said}")
     if got.dtype != want.dtype:
         return replace(found, message=f"{name} is {got.dtype.name}, the task's is {want.dtype.name}")
-    totals = _totals(*(np.ascontiguousarray(x).reshape(-1) for x in (got, want, exact)), rule)
+    totals = _totals(as_flat(got), as_flat(want), as_flat(exact), rule)
     told = _told(found, totals, want)
     where = "" if told.passed else pattern(got, want, _beyond(got, want, exact, rule))
     return replace(told, message=f"{told.message}; {where}") if where else told
@@ -171,7 +170,8 @@ def _near(got: Flat, want: Flat, rule: Tolerance) -> np.ndarray:
         if rule.absolute_below:
             allowed = np.where(size <= rule.absolute_below, rule.rtol, allowed)
         close: np.ndarray = (error <= allowed) & np.isfinite(a) & np.isfinite(w)
-    return close | (a == w) | (np.isnan(a) & np.isnan(w))
+    near: np.ndarray = close | (a == w) | (np.isnan(a) & np.isnan(w))
+    return near
 
 
 def _wide(x: Flat) -> Flat:
@@ -239,6 +239,6 @@ def one_report(outputs: Sequence[ComparedOutput]) -> ComparedOutput:
     return max(outputs, key=weight)
 
 
-def as_flat(x: Any) -> Flat:
-    """Any array as one dimension."""
+def as_flat(x: np.ndarray) -> Flat:
+    """An array as one dimension."""
     return np.ascontiguousarray(x).reshape(-1)

@@ -16,6 +16,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -56,7 +57,7 @@ class Pool:
     ) -> None:
         self.slots = _whole("slots", os.cpu_count() or 1 if slots is None else slots, 1)
         self.most_waiting = _whole("waiting", waiting, 0)
-        self.begin = lambda: Zygote(torch, modules, folders)
+        self.begin = partial(Zygote, torch, modules, folders)
         self.changed = threading.Condition()
         self.starting = threading.Lock()
         self.running: Counter[str] = Counter()

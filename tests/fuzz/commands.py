@@ -86,6 +86,11 @@ WORDS: dict[str, tuple[str, ...]] = {
         "difference", "no",
     ),
     "--window": ("0:1", ":", "1:0", "nan:nan", "-1:", "x", "0:inf", "1e999:"),
+    "--baseline": ("b.json", "b.json", "x.run", "none.json", ".", ""),
+    "--against": ("HEAD", "main", "", "-x"),
+    "--of": ("HEAD", "nothing", ""),
+    "--fail-above": ("5%", "0", "-1", "nan", "x", "1e9%"),
+    "--example": ("example", ".", "x.run", "none/deep", ""),
     "--table": ("table.csv", "x.run", "none.csv"),
     "--group": ("nothing", "products"),
     "--distribution": ("normal", "heavy", "lognormal", "uniform", "cancel", "outliers", "no"),
@@ -116,6 +121,7 @@ ARGUMENTS = {
     "ops": ("matmul", "rms_norm_grad", "nothing"),
     "validate": ("x",),
 }
+NOT_TRIED = ("demo", "serve")  # ten seconds each time; a server, which waits for requests
 # What takes longer than a test may, and is asked for on purpose.
 SLOW = {"--cross", "--sensitivity", "--all"}
 LIMITS = {
@@ -130,7 +136,7 @@ LIMITS = {
 def commands() -> dict[str, click.Command]:
     context = click.Context(cli)
     found = {n: cli.get_command(context, n) for n in cli.list_commands(context)}
-    return {n: c for n, c in found.items() if c is not None and n != "demo"}
+    return {n: c for n, c in found.items() if c is not None and n not in NOT_TRIED}
 
 
 def command_line(chance: Chance, bench: Bench) -> None:
@@ -162,6 +168,7 @@ def _files(bench: Bench) -> None:
     (bench.folder / "s.sqlite").write_bytes(seeds.sweep()[0])
     bench.file("e.json", seeds.sweep()[1])
     bench.file("script.py", SCRIPT)
+    bench.file("b.json", '{"format": "ascendtile-baseline", "version": 1, "tests": {}}')
     bench.file(
         "mine.toml",
         'base = "ascend910b3"\n[buffers]\nub = { value = 131072, unit = "bytes", source = "me", grade = "D" }\n',

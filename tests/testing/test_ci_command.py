@@ -193,6 +193,8 @@ def test_what_cannot_be_compared_is_refused_with_status_2(repository, refused, t
     assert "no commit 'nowhere' in the repository" in refused("ci", "--against", "nowhere")
     assert "no commit '--output=x'" in refused("ci", "--against=--output=x")
     assert "none.json: the working tree has no such file" in refused("ci", "--baseline", "none.json")
+    for folder in (".", ""):
+        assert f"--baseline {folder!r} is a folder" in refused("ci", "--baseline", folder)
     assert "forms of their own" in refused("ci", "--json", "--markdown")
     assert "which only --run starts" in refused("ci", "--", "-k", "x")
     for percent in ("x", "-1%", "nan"):
@@ -212,8 +214,11 @@ def test_what_cannot_be_compared_is_refused_with_status_2(repository, refused, t
 
 def test_the_example_is_written_once_and_never_over_something(tmp_path, ascendtile, refused):
     folder = tmp_path / "new"
-    assert ascendtile("ci", "--example", folder).status == 0
+    answer = ascendtile("ci", "--example", folder, "--json")
+    assert answer.status == 0
     names = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
     assert names == {".github/workflows/kernels.yml", FILE, "pytest.ini", "softmax.py", "test_softmax.py"}
+    assert json.loads(answer.out) == {"written": sorted(str(folder / name) for name in names)}
     assert "is there, and not an empty folder" in refused("ci", "--example", folder)
     assert "not an empty folder" in refused("ci", "--example", folder / "softmax.py")
+    assert "the name of the folder is empty" in refused("ci", "--example", "")

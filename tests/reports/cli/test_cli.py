@@ -67,7 +67,7 @@ def test_nothing_to_do_is_wrong_usage(ascendtile):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fly"], "no command 'fly'; there are calibrate, chain, check, compare, demo, explore"),
+        (["fly"], "no command 'fly'; there are calibrate, chain, check, ci, compare, demo, explore"),
         (["--loud"], "No such option '--loud'; see `ascendtile --help`"),
         (["run"], "Missing argument 'OP | SCRIPT.py'; see `ascendtile run --help`"),
         (["report"], "Missing argument 'FILE [OTHER.run]'"),

@@ -64,9 +64,9 @@ def read_percent(ctx: click.Context, option: click.Parameter, text: str) -> floa
 )
 @json_option
 def command(**options: Any) -> None:
-    """Compare the kernels of two commits by the baselines that their tests keep.
+    """Compare the kernels of two commits by their baselines.
 
-    The baseline is what `pytest --ascendtile-update` writes and a project commits. Without a commit of its own (--of) the
+    A baseline is what `pytest --ascendtile-update` writes and a project commits. Without a commit of its own (--of) the
     working tree is compared with the last commit, as `git diff` does. Arguments after -- are for pytest, with --run.
 
     Exit status: 0 no regression, 1 a regression (or, with --run, tests that failed), 2 wrong usage or input.
@@ -75,9 +75,13 @@ def command(**options: Any) -> None:
     """
     asked = SimpleNamespace(**options)
     at_most_one({"--markdown": asked.markdown, "--json": asked.as_json}, "are forms of their own")
-    if asked.example:
-        _write_example(asked.example)
+    if asked.example is not None:
+        _write_example(asked.example, asked.as_json)
         return
+    if Path(asked.baseline).is_dir():
+        raise click.UsageError(
+            f"--baseline {asked.baseline!r} is a folder; a baseline is a file such as {FILE}"
+        )
     if asked.arguments and not asked.run:
         raise click.UsageError(f"{asked.arguments[0]} is an argument of pytest, which only --run starts")
     before, after = _tested(asked) if asked.run else _kept(asked)
@@ -129,9 +133,13 @@ def _show(asked: SimpleNamespace, found: BaselineChanges) -> None:
     present(asked.as_json, changes_json, changes_page, found)
 
 
-def _write_example(folder: str) -> None:
-    from ....terminal.console import note
+def _write_example(folder: str, as_json: bool) -> None:
+    from ....terminal.console import note, show_json
     from ....testing.ci.example_project import write_example
 
-    write_example(Path(folder))
+    if not folder:
+        raise click.UsageError("--example: the name of the folder is empty")
+    written = write_example(Path(folder))
     note(f"wrote {folder}: cd there and run pytest")
+    if as_json:
+        show_json({"written": [str(path) for path in written]})

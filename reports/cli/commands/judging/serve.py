@@ -86,7 +86,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     "--json", "as_json", is_flag=True, help=f"{ONE_OBJECT} With --http: url and token, once it serves."
 )
 def command(**options: Any) -> None:
-    """Serve run, judge, explain, explore, products and docs to agents and programs.
+    """Serve tools for kernels over MCP or HTTP.
+
+    Tools are run, judge, explain, explore, products and docs, for agents and programs.
 
     Each request is done in a process of its own with limits of time, memory, files and processes, without network and
     without your files where the system allows. Ctrl-C ends everything. Needs the extra: pip install 'ascendtile[serve]'.

@@ -1,6 +1,6 @@
 """How much the tests draw, and what those do that need an extra.
 
-The usual run draws: 10 examples of every hypothesis test, the same in every run, and of a test with the mark
+The usual run draws: 4 examples of every hypothesis test, the same in every run, and of a test with the mark
 `drawn(n)` n of its cases. `pytest -m exhaustive` runs the other cases, and hypothesis tests with many more
 examples, the same ones again in every run.
 """
@@ -17,7 +17,7 @@ import ascendtile.simulator as sim
 
 # No example is judged by how long it takes: on a busy machine any of them may take seconds. They are the same in every run:
 # a commit is not to fail by chance.
-settings.register_profile("usual", deadline=None, max_examples=10, derandomize=True)
+settings.register_profile("usual", deadline=None, max_examples=4, derandomize=True)
 settings.register_profile("exhaustive", deadline=None, max_examples=150, derandomize=True)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from .support.import_graph import ROOT, against, circles, graph, nodes, sources, tree
+from .support.import_graph import ROOT, against, circles, dotted, graph, nodes, sources, tree
 
 MOST_MODULES = 16
 MOST_TEST_MODULES = 25
@@ -132,7 +132,7 @@ def test_no_code_contains_a_product_name():
     allowed = {"simulator/device.py", "reports/cli/commands/demo.py"}
     for path in sources(".py"):
         name = str(path.relative_to(ROOT))
-        if name in allowed:
+        if name in allowed or not re.search(r"ascend\d", path.read_text()):
             continue
         for node in nodes(path):
             if isinstance(node, ast.Compare):
@@ -144,7 +144,7 @@ def test_nothing_parses_untrusted_data_with_pickle_or_eval():
         own = ("exec",) if path.name == "script.py" else ()  # `ascendtile run script.py` is there to run it
         for node in nodes(path):
             if isinstance(node, ast.Call):
-                name = ast.unparse(node.func)
+                name = dotted(node.func)
                 assert name in own or name not in (
                     "eval",
                     "exec",

@@ -39,6 +39,7 @@ def roles(executor):
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("make", [tensor, strided], ids=["contiguous", "strided"])
 @pytest.mark.parametrize("dtype", [F16, BF16, F32])
 def test_rms_norm_grad(stream, make, dtype):
@@ -65,6 +66,7 @@ def test_view_copies_touch_nothing_else(stream):
     assert not (storage[~between] == -77).any()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("make", [tensor, strided], ids=["contiguous", "strided"])
 @pytest.mark.parametrize("dtype", [F16, BF16, F32])
 def test_batch_norm_writes_outputs_of_the_type_of_the_input(stream, make, dtype):
@@ -130,6 +132,7 @@ def test_bce_worked_example(stream):
         np.testing.assert_allclose(out.array(), numbers, atol=1e-6)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("make", [tensor, strided], ids=["contiguous", "strided"])
 @pytest.mark.parametrize("strategy", ["auto", "vendor"])
 def test_group_norm(stream, make, strategy):

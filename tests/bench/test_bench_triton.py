@@ -29,6 +29,7 @@ def python() -> str:
     return found
 
 
+@pytest.mark.exhaustive
 def test_our_engine_on_every_kernel() -> None:
     """Each kernel of the comparison on a ragged shape, against float64: `run_case` raises if an output is off."""
     worker = Worker("ascendtile")

@@ -122,6 +122,7 @@ def goes_round(x, n, m, STORES: tl.constexpr):
             k = (k * 5 + 1) % m
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("stores", [False, True])
 @pytest.mark.parametrize("m", [2, 7, 64, 1000])
 def test_a_loop_that_comes_round_never_ends_and_one_that_arrives_does(stores: bool, m: int) -> None:

@@ -92,6 +92,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return runs
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CASES)
 def test_parts_give_the_values_of_the_whole(name: str, request: pytest.FixtureRequest) -> None:
     with sim.device("ascend910b3", time=False):

@@ -49,6 +49,7 @@ def meets_twice(count, x, y, out, SECOND: tl.constexpr, B: tl.constexpr):
     tl.store(out + p * B + at, tl.load(y + ((p + 1) % n) * B + at))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("n", [2, 5, VECTORS])
 def test_a_barrier_made_of_atomics_is_passed_by_all_programs_together(n):
     x, y, out = (floats(8 * n) for _ in range(3))
@@ -78,6 +79,7 @@ def goes_round(count, x, rounds, WAITS: tl.constexpr, B: tl.constexpr):
                 pass
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("n", "rounds"), [(2, 9), (3, 4), (6, 3)])
 def test_programs_that_meet_each_round_see_what_the_others_made_in_the_last_one(n, rounds):
     x = np.concatenate([np.repeat(np.arange(n, dtype=np.float32), 4), floats(4 * n)])

@@ -110,6 +110,7 @@ def test_the_text_of_a_program_is_the_same_every_time(tmp_path: Path) -> None:
     assert first.splitlines()[0].endswith("# line 7")
 
 
+@pytest.mark.exhaustive
 def test_the_text_does_not_depend_on_the_order_of_hashes(tmp_path: Path) -> None:
     path = tmp_path / "stable.py"
     lines = "\n".join("    " + line for line in BODY.strip().split("\n"))

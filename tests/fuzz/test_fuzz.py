@@ -17,6 +17,7 @@ FIRST = int(os.environ.get("ASCENDTILE_FUZZ_FIRST", "0"))
 FEW = 3
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_few_inputs_do_no_harm(target):
     for number in range(FEW):

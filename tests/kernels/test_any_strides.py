@@ -223,7 +223,7 @@ def check_strides(name: str, face: str, examples: int, part: int = 0) -> None:
     agrees_with_float64()
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("name", CALLS)
 def test_tensors_of_any_strides_agree_with_float64(name, face):
@@ -258,6 +258,7 @@ def turned_back(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(strides)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_tensors_of_any_strides_are_timed_by_both_faces(name):
     """No memory is taken: an array over one element, tensors without memory."""

@@ -142,6 +142,7 @@ def test_programs_that_begin_with_keys_of_their_own_do_not_wait_for_each_other()
     assert apart < 0.8 * together
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("op", [FORWARD, GRADIENT])
 @pytest.mark.parametrize(
     "code", [{}, *({"compiler": "triton-ascend", "compiler_version": v} for v in ("9.0", "8.5"))]
@@ -180,6 +181,7 @@ def test_float32_with_use_fp16_is_the_run_of_float16_with_results_in_float32(op:
         assert np.array_equal(x.astype(whole[n].dtype), whole[n])
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("op", [FORWARD, GRADIENT])
 def test_a_study_names_what_the_cube_multiplies(op: str) -> None:
     found = precision_study(op, "tiny", modes="KEEP_DTYPE,USE_HF32,USE_FP16", time=False)
@@ -194,6 +196,7 @@ def test_mixtures_of_data_types_are_no_choice() -> None:
     assert get_operator(GRADIENT).mixtures() == ()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("n", "s", "causal"), [(1, 512, 1), (1, 512, 0), (2, 256, 0), (4, 300, 1)])
 def test_the_chosen_blocks_of_a_short_gradient_are_near_the_best_square(n: int, s: int, causal: int) -> None:
     def time_us(**tiling: int) -> float:
@@ -225,6 +228,7 @@ def test_a_causal_launch_of_short_heads_takes_hardly_longer_than_one_that_sees_a
     assert half <= 1.05 * whole
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("op", [FORWARD, GRADIENT])
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize("starts", ["apart", "together"])

@@ -118,7 +118,7 @@ def test_reference_against_torch(reduction):
 # -- types, shapes, broadcasts ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("types", list(itertools.product(TYPES, repeat=3)))
 def test_every_tensor_may_have_its_own_type(types):
     g, x, t = types
@@ -306,7 +306,7 @@ def test_products_and_types():
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("case", OP.cases)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_default_tilings_of_the_cases_come_near_the_bound(case, dtype):
@@ -319,7 +319,7 @@ def test_default_tilings_of_the_cases_come_near_the_bound(case, dtype):
     assert launch.time_us - launch.overhead_us < 1.36 * launch.bound[1] + 2.5
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("stable", [0, 1])
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("types", [(F16, F16, F16), (F16, F32, F32), (F32, F16, F16), (F32, F32, F32)])
@@ -371,7 +371,7 @@ def test_the_vendors_cores_are_those_of_the_page(n, rank, dtype, weights, reduct
     assert vendor_cores(n, rank, from_name(dtype), weights, reduction, 48) == cores
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("types", [(F16,) * 5, (F32,) * 5, (BF16, F16, F16, F32, BF16)], ids=" ".join)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_values_of_the_vendors_launches(types, reduction):

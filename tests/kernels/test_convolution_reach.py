@@ -76,6 +76,7 @@ class Reach:
 # -- large kernels -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("product", "dtype"),
     [
@@ -95,6 +96,7 @@ def test_a_kernel_of_255_gives_the_values_of_the_reference(transposed):
     assert 1 <= found.tiling["weight_taps"] <= 32
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("depth", "dtype"), [(256, "float32"), (300, "bfloat16")])
 def test_the_depth_of_a_kernel_has_no_end(depth, dtype):
     call = Reach(((2, 0, depth, 1, 0, 1), (1, 0, 1, 1, 0, 1), (1, 0, 1, 1, 0, 1)))
@@ -109,6 +111,7 @@ def test_weights_of_many_taps_are_cut_along_them(taps):
     assert found.tiling["filter_layout"] == "FRACTAL_Z"
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("windows", "transposed"),
     [(0, False), (1, True), (2, False), (3, True), (5, False), (10, False), (10, True)],
@@ -119,6 +122,7 @@ def test_taps_of_a_tile_change_no_value(windows, transposed):
     assert found.tiling["weight_taps"] == windows
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("windows", [6, 9, 100])
 def test_rows_of_taps_that_do_not_divide_a_kernel_change_no_value(windows):
     call = Reach(((5, 1, 3, 2, 1, 2), (4, 0, 3, 1, 1, 1)), batch=2, narrow=3, wide=5)
@@ -142,6 +146,7 @@ def test_time_does_not_follow_a_stride_beyond_the_image(size, dilation):
     assert size > 9 or next(iter(times.values())) < 10
 
 
+@pytest.mark.exhaustive
 def test_the_products_follow_the_windows_and_not_the_stride():
     """As many windows far apart: the Cube multiplies no more; only what is cleared and copied grows with the image."""
     busy = {}
@@ -151,6 +156,7 @@ def test_the_products_follow_the_windows_and_not_the_stride():
     assert 0 < busy[500] <= busy[8]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("stride", "dilation", "transposed"),
     [(5, 7, False), (64, 1, False), (999, 7, False), (999, 1, True), (LARGEST, 1, False), (LARGEST, 7, True)],
@@ -164,6 +170,7 @@ def test_values_of_large_strides(stride, dilation, transposed):
 # -- dilations and paddings --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("stride", [1, 7])
 def test_a_dilation_of_255_fits_and_is_exact(stride):
     call = Reach(((5, 0, 9, stride, 255, 255),), narrow=3, wide=5)

@@ -125,6 +125,7 @@ def check_own_choice(name: str, examples: int, part: int = 0) -> None:
     fits()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_own_choice_of_drawn_sizes_fits(name):
     check_own_choice(name, 10)
@@ -137,7 +138,7 @@ def test_the_own_choice_of_many_drawn_sizes_fits(name, part):
     check_own_choice(name, 125, part + 1)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("product", "depth"), [(A2, 4000), (A2, 8000), (A3, 8000)])
 @pytest.mark.parametrize("space", [1, 16])
 def test_groups_of_up_to_8000_channels_fit(depth, space, product):
@@ -147,12 +148,14 @@ def test_groups_of_up_to_8000_channels_fit(depth, space, product):
             assert group_norm(product, dtype, (2, depth, space), 1, mask, dtype != "float32").time_us > 0
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("n", "c", "group"), [(8, 4096, 1), (4, 8192, 2)])
 def test_layer_norm_over_channels_fits(n, c, group):
     for dtype in types_on(A2):
         assert group_norm(A2, dtype, (n, c, 49), group, (True, True, True), True).time_us < 50
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("strategy", ["streamed", "shared", "cube", "vendor"])
 @pytest.mark.parametrize("space", [1, 16])
 def test_strategies_that_cut_groups_take_8000_channels(strategy, space):

@@ -120,7 +120,7 @@ def test_statistics_keep_their_digits_where_the_mean_is_large(shape):
     np.testing.assert_allclose(result.outputs["mean"], wide.mean(ax), rtol=1e-6)
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("dtype", [F16, BF16, F32])
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_gradients_take_what_the_forwards_give():
 # -- tilings and refusals --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize(
     ("name", "case"),

@@ -44,6 +44,7 @@ def options_of(name):
     return get_operator(name).cases["tiny"].options
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FIVE)
 def test_contiguous_outputs_are_written_in_place(name):
     inputs = get_operator(name).inputs("tiny", "float16")
@@ -55,6 +56,7 @@ def test_contiguous_outputs_are_written_in_place(name):
     assert [x.kernel for x in result.launches] == [x.kernel for x in expected.launches]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FIVE)
 def test_strided_outputs_take_a_copy(name):
     inputs = get_operator(name).inputs("tiny", "bfloat16")
@@ -68,6 +70,7 @@ def test_strided_outputs_take_a_copy(name):
     assert result.time_us > expected.time_us
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("name", FIVE)
 @pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, np.float32])
 def test_outputs_of_another_type_take_a_cast(name, kind):
@@ -90,6 +93,7 @@ def test_torch_outputs_are_written():
     assert dx.abs().sum() > 0
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("face", PYTHON_FACES, ids=lambda f: f.__name__)
 def test_every_python_face_takes_them(face):
     op = operators()[face.__name__]

@@ -39,7 +39,7 @@ def bits(y, golden):
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(15)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("mode", CUBE_MATH_TYPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -80,7 +80,7 @@ def test_mixed_types_are_converted_by_launches_first(left, right, mode, expected
     assert result.warnings == (("cubeMathType: BF16 operand converted to FP16",) if warned else ())
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("k", [64, 512])
 @pytest.mark.parametrize(
     ("dtype", "mode", "expected"),
@@ -101,6 +101,7 @@ def test_effective_bits_of_the_specification(values, dtype, mode, expected, k):
     assert abs(bits(out, np.float64(a) @ np.float64(b)) - expected[k]) < 0.1
 
 
+@pytest.mark.exhaustive
 def test_long_sums_are_added_in_parts_where_cores_have_nothing_else_to_do():
     a, b = arrays(32, 32, 4096)
     one = matmul(a, b, tiling={"split_k": 1})
@@ -120,6 +121,7 @@ def test_use_fp32_add_adds_long_sums_in_parts_also_where_tiles_occupy_the_cores(
         assert run.tiling["split_k"] == parts
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("k", [1024, 2048, 4096, 16384])
 @pytest.mark.parametrize("edge", [1, 64, 128, 192, 256])
 def test_adding_in_parts_by_rule_takes_no_longer_than_adding_at_once(edge, k):
@@ -141,6 +143,7 @@ def test_a_cube_without_fp32_writes_the_type_of_a():
 # -- knobs and options -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "tiling",
     [

@@ -154,13 +154,13 @@ def check_kernel(op, case, dtype):
         assert relative(x, golden[n]) <= 1e-5 + unit, n
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(("op", "case"), CASES)
 def test_fp32_of_every_case_is_within_1e_5(op, case):
     check_kernel(op, case, "float32")
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(
     ("op", "case", "dtype"), [(*x, ("float16", "bfloat16")[k % 2]) for k, x in enumerate(CASES)]
 )

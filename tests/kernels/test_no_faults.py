@@ -8,6 +8,7 @@ import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator, operators, run_op
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("compiler", ["ascendc", "triton-ascend"])
 @pytest.mark.parametrize("name", operators())
 def test_an_operator_has_no_faults_with_every_check(name: str, compiler: str) -> None:

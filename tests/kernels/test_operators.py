@@ -94,7 +94,7 @@ def test_knobs_in_a_file_have_the_fields_of_a_parameter(tmp_path):
         read_parameters(str(tmp_path / "op.py"), "op", "options")
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize(("op", "case"), EVERY_CASE, ids=lambda x: getattr(x, "name", x))
 def test_shapes_are_those_of_the_inputs(op, case):
     shapes = op.shapes(case, op.dtypes[-1])
@@ -229,14 +229,14 @@ def test_wrong_choice():
         run_op("rms_norm_grad", "tiny", tiling={"strategy": "whole"})
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(6)
 @by_name
 @pytest.mark.parametrize("value", [3, 3.0, "3", np.int64(3), np.float32(3)], ids=repr)
 def test_whole_numbers_are_read_in_any_form(op, value):
     assert run_op(op, "tiny", tiling={"buffers": value}, values=False).tiling["buffers"] == 3
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @by_name
 @pytest.mark.parametrize("value", [None, "auto"])
 def test_auto_leaves_the_choice_to_the_operator(op, value):

@@ -82,7 +82,7 @@ def test_values_only_and_time_only():
         run_op(RMS, "tiny", values=False, time=False)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_time_only_needs_no_memory(op):
     """16 million elements, 32 MB for each of the large tensors; and 2**40, more than the kernels' offsets reach."""
@@ -132,7 +132,7 @@ def test_time_only_needs_no_memory(op):
         run_op(op, larger, values=False)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_same_input_same_bits_same_cycles(op):
     a, b = (run_op(op, "tiny", "bfloat16") for _ in range(2))
@@ -270,7 +270,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_strided_inputs_are_copied_by_a_launch(view, dtype):
@@ -331,6 +331,7 @@ def test_an_overflow_says_which_knob_to_iteration_and_the_advice_holds():
         assert run_op("rms_norm_grad", "llama3-8b", tiling=tiling, values=False).tiling[name] == int(value)
 
 
+@pytest.mark.exhaustive
 def test_values_alone_refuse_a_tiling_that_does_not_fit():
     with pytest.raises(sim.RunError, match="ub overflow"):
         run_op("rms_norm_grad", "llama3-8b", tiling={"strategy": "full_row", "rows": 4}, time=False)
@@ -441,7 +442,7 @@ def test_nan_in_an_input_without_influence_is_no_warning(name):
     assert any("with infinities or NaN" in w for w in found.warnings) == (name == "x")
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("op", [op.name for op in ALL if op.resolve])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_a_mode_that_changes_nothing_is_said(op, dtype):

@@ -82,7 +82,7 @@ def digest(op, dtype):
     return h.hexdigest()[:16]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("op", "dtype"), HASHES)
 def test_bits_do_not_depend_on_chunk_or_machine(op, dtype, monkeypatch):
     found = set()

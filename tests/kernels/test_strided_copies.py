@@ -82,7 +82,7 @@ NAMED = {
 }
 
 
-@pytest.mark.drawn(20)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("name", NAMED)
 def test_large_views_fit_in_ub(name, product):
@@ -91,6 +91,7 @@ def test_large_views_fit_in_ub(name, product):
             assert all(x.time_us > 0 for x in timed_steps(both_ways(NAMED[name], dtype, product)))
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("c", [2, 3, 4, 8, 16])
 def test_an_image_with_channels_last_takes_at_most_thrice_what_its_bytes_take(c, dtype):

@@ -34,6 +34,7 @@ def passed(row, output, golden, rule):
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("product", ["ascend910b3", "ascend910a", "ascend310p"])
 def test_every_mode_and_type_has_a_row_that_follows_the_table(product):
     rows = rows_of(precision_study("matmul", sizes=SIZES, product=product))
@@ -102,6 +103,7 @@ def test_two_goldens_tell_the_loss_of_the_mode_from_that_of_the_kernel():
     )
 
 
+@pytest.mark.exhaustive
 def test_what_never_passes_the_cube_is_judged_by_the_inputs_as_they_are_stored():
     """The sum of the bias knows no cubeMathType: it is as exact in USE_FP16 as in KEEP_DTYPE, and keeps the same rules."""
     rows = rows_of(precision_study("convolution_backward", "tiny", time=False))
@@ -136,6 +138,7 @@ ON_CUBE = {
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("op", ON_CUBE)
 def test_strategies_of_the_cube_have_a_row_for_each_mode(op):
     """What is multiplied: the inputs as a matmul would take them; of RmsNormGrad FP32 products, whatever the inputs are."""
@@ -200,6 +203,7 @@ def test_the_same_numbers_in_every_row_and_run():
     assert all(r.time_us is None and r.speedup is None for r in one.rows)
 
 
+@pytest.mark.exhaustive
 def test_a_large_case_is_sampled_and_says_so():
     study = precision_study("matmul", "llama3-8b-qkv", modes="KEEP_DTYPE", dtypes="float16", sample=32)
     assert study.sample == "values of a block only (a 32x4096 and b 4096x32), time of the whole case"
@@ -224,6 +228,7 @@ def test_inputs_in_float64_are_rounded_once_for_each_type():
     assert 22 < row.bits("out", EXACT) < row.bits("out", ROUNDED)
 
 
+@pytest.mark.exhaustive
 def test_gradients_of_a_really_trained_network():
     inputs, losses = train(steps=8)
     assert losses[-1] < 0.8 * losses[0]

@@ -90,6 +90,7 @@ def test_a_need_that_makes_no_sense_is_refused(given, text):
 # -- answers ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_the_cheapest_is_the_fastest_of_those_that_pass():
     study = precision_study("matmul", sizes={"m": 512, "n": 512, "k": 512}, sample=64, need={"bits": 12})
     passing = [r for r in study.rows if r.bits("out") >= 12]
@@ -158,6 +159,7 @@ def test_a_study_that_was_asked_nothing_has_no_answer():
 # -- tilings ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("sizes", [LONG, {"m": 100, "n": 300, "k": 500}])
 def test_all_rows_have_one_tiling_or_a_note_that_names_the_difference(sizes):
     study = precision_study("matmul", sizes=sizes, sample=16)
@@ -179,6 +181,7 @@ def test_a_mode_that_adds_parts_keeps_its_parts_and_the_note_says_so():
     assert "another tiling, split_k=2: USE_FP32_ADD with float32" in study.notes
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("op", operators())
 def test_the_first_row_takes_the_time_of_the_operators_own_choice(op):
     found = get_operator(op)
@@ -190,6 +193,7 @@ def test_the_first_row_takes_the_time_of_the_operators_own_choice(op):
     assert study.rows[0].time_us == run.time_us
 
 
+@pytest.mark.exhaustive
 def test_each_row_may_have_its_own_best_tiling():
     space = {"block_m": (16, 32, 64), "block_n": 64, "block_k": (64, 128), "buffers": 2}
     ask = {"sizes": {"m": 64, "n": 64, "k": 256}, "modes": "KEEP_DTYPE,USE_FP16"}

@@ -63,6 +63,7 @@ def test_softmax(dtype: Any, rows: int, columns: int) -> None:
     assert error(out, softmax.reference(x)) < ROUNDED[dtype]
 
 
+@pytest.mark.drawn(6)
 @every_type
 @pytest.mark.parametrize("activation", ["", "leaky_relu"])
 @pytest.mark.parametrize("shape", [(64, 64, 64), (100, 70, 33), (257, 40, 130)])
@@ -96,7 +97,7 @@ def test_dropout_keeps_what_the_seed_says(dtype: Any) -> None:
     assert error(out[kept], wide(x[kept]) / 0.7) < ROUNDED[dtype]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @every_type
 @pytest.mark.parametrize("way", ["partial", "lock"])
 @pytest.mark.parametrize("shape", [(1, 64), (13, 100), (40, 257)])
@@ -112,7 +113,7 @@ def test_layer_norm(dtype: Any, way: str, shape: tuple[int, int]) -> None:
         assert got.dtype == dtype
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @every_type
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("length", [32, 50, 77])
@@ -140,7 +141,7 @@ def test_grouped_matmul(dtype: Any) -> None:
         assert error(c, wide(a) @ wide(b)) < ROUNDED[dtype]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_demonstrations_run_and_say_time(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """As `python -m` runs them: values and time; every error they print is small."""

@@ -81,7 +81,7 @@ def test_every_function_has_an_oracle() -> None:
     assert set(ORACLES) == set(functions.UNARY)
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", sorted(ORACLES))
 def test_functions_are_correctly_rounded(name: str) -> None:
     """Against 40 digits: float32 and both halves have the nearest value, float64 is good to a few last bits."""
@@ -109,6 +109,7 @@ def _nearest(values: list[Any], digits: int, least: int) -> np.ndarray:
     return np.array(out, np.float32)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("name", ["sin", "exp2", "log2", "tanh", "erf"])
 def test_halves_are_rounded_once(name: str, half: str) -> None:
@@ -136,6 +137,7 @@ BINARY_ORACLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", sorted(BINARY_ORACLES))
 def test_functions_of_two_are_correctly_rounded(name: str) -> None:
     assert set(BINARY_ORACLES) == set(functions.BINARY)

@@ -125,6 +125,7 @@ def powers(rows: int, groups: int, kind: Any = np.uint8, around: int = 127) -> A
     return (np.random.default_rng(rows).integers(-1, 2, (rows, groups)) + around).astype(kind)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("fa", "fb"),
     [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e2m1", "e2m1"), ("e4m3", "e2m1"), ("bf16", "e2m1"), ("e5m2", "fp16"),

@@ -37,7 +37,7 @@ def different(case, kinds, signed_zeros):
     return False
 
 
-@pytest.mark.drawn(7)
+@pytest.mark.drawn(4)
 @every_case
 def test_verdicts_are_right(case):
     verdict = compare(case.subject())
@@ -45,7 +45,7 @@ def test_verdicts_are_right(case):
     assert verdict.zero_signs == (case.truth == ZEROS) or case.truth in (DIFFERS, OPEN)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @every_case
 def test_values_are_as_the_verdict_says(case):
     """Drawn apart from those that the comparison draws."""

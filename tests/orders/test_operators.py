@@ -34,6 +34,7 @@ def test_a_sum_over_cores_goes_by_their_number():
     assert verdict.advice == ["give cores for all runs: --tiling cores=VALUE"]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("combine", "same"), [("atomic", False), ("two_phase", True)])
 def test_atomics_come_in_any_order_and_a_second_launch_does_not(combine, same):
     sizes = {"rows": 4, "cols": 16}

@@ -177,7 +177,7 @@ GFLOAT_MODES = {
 }
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("fmt", [f for f in SHORT if not f.taper and f.zero], ids=str)
 @pytest.mark.parametrize("mode", GFLOAT_MODES)
 @pytest.mark.parametrize("words", [BF16_WORDS, FP16_WORDS], ids=["bf16", "fp16"])
@@ -217,7 +217,7 @@ OWN = (
 )
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("overflow", OVERFLOWS)

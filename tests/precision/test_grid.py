@@ -59,7 +59,7 @@ def points(place: str, values: NDArray[np.float64]) -> Words:
         }[place]()
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("place", ["half", "below half", "above half", "just above", "just below"])
 def test_every_gap(grid: Any, mode: str, place: str) -> None:
     values, results = grid_values(grid)
@@ -76,7 +76,7 @@ def test_every_value_of_the_grid_stays(grid: Any, mode: str) -> None:
         assert np.array_equal(round_to(x, grid.name, mode).view(np.uint32), x.view(np.uint32))
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("overflow", OVERFLOWS)
 @pytest.mark.parametrize("subnormals", SUBNORMALS)
 def test_any_word_against_rational_arithmetic(

@@ -91,7 +91,7 @@ def histogram(ulps: Doubles) -> tuple[int, ...]:
 FORMAT_PAIRS = [("fp16", "fp16"), ("bf16", "bf16"), ("fp32", "fp32"), ("fp32", "hf32")]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtypes", ["f4 f8", "f8 f8", "f4 f4", "f8 f4"])
 @pytest.mark.parametrize(("fmt", "compute"), FORMAT_PAIRS)
 def test_every_figure(fmt: str, compute: str, dtypes: str) -> None:
@@ -211,6 +211,7 @@ def test_the_labels_fit_the_histogram() -> None:
 # ---- statistics that the published device measurements and the model of the Cube agree on
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("fmt", "mode", "bits"),
     [

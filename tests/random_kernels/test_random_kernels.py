@@ -45,7 +45,9 @@ CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_t
 
 
 def usual(count: int) -> Any:
-    return settings(max_examples=count, suppress_health_check=CHECKS)
+    """So many in the usual run, seven times as many in the exhaustive one."""
+    more = max(1, settings.default.max_examples // 20)
+    return settings(max_examples=count * more, suppress_health_check=CHECKS)
 
 
 def thousands(count: int) -> Any:
@@ -77,7 +79,7 @@ def holds_for(kernel: Kernel) -> None:
     assert same_runs(run_from_bytes(run_bytes(run)), run)
 
 
-@usual(76)
+@usual(30)
 @given(kernels())
 def test_a_random_kernel_has_the_values_of_numpy_and_no_time_below_its_bounds(kernel):
     holds_for(kernel)
@@ -107,7 +109,7 @@ def more_never_hurts(kernel: Kernel, of: str) -> None:
     assert all(more <= less * (1 + WORSE[of]) for less, more in pairwise(times)), times
 
 
-@usual(16)
+@usual(8)
 @given(kernels(large=True), st.sampled_from([*WORSE]))
 def test_no_random_kernel_is_slower_with_more_bandwidth_or_buffers(kernel, of):
     more_never_hurts(kernel, of)
@@ -131,21 +133,21 @@ def refused(kernel: Kernel, given: dict[str, Any], grid: Any) -> str:
     return ""
 
 
-@usual(36)
+@usual(16)
 @given(with_a_wrong_statement())
 def test_a_wrong_statement_is_refused_with_its_line(drawn):
     kernel, wrong = drawn
     assert "<drawn " in refused(kernel, kernel.arguments(), kernel.grid), wrong
 
 
-@usual(36)
+@usual(16)
 @given(with_changed_tokens())
 def test_changed_tokens_are_refused_in_words_or_run(kernel):
     if is_python(kernel.source):
         refused(kernel, kernel.arguments(), kernel.grid)
 
 
-@usual(36)
+@usual(16)
 @given(with_a_wrong_call())
 def test_a_wrong_call_is_refused_in_words(drawn):
     """Or it runs, where the wrong argument is one that the kernel does not read."""

@@ -127,6 +127,7 @@ def test_the_command_that_repeats_a_run_asks_for_the_same_author():
 # ---- the command line ----
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("author", ASKED)
 def test_run_takes_the_author_and_its_record_is_of_that_author(ascendtile, tmp_path, author):
     record = tmp_path / "x.run"

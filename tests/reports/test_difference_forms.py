@@ -80,7 +80,7 @@ def test_runs_that_are_equal_and_runs_without_times(pair):
         pictures.difference(run(), run(launches=()))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("ending", MAGIC)
 def test_compare_writes_what_the_name_ends_in(ascendtile, files, tmp_path, ending):
     out = tmp_path / f"d.{ending}"
@@ -89,6 +89,7 @@ def test_compare_writes_what_the_name_ends_in(ascendtile, files, tmp_path, endin
     assert out.read_bytes().startswith(MAGIC[ending])
 
 
+@pytest.mark.exhaustive
 def test_report_draws_two_runs(ascendtile, files, refused, tmp_path):
     out = tmp_path / "d.svg"
     assert ascendtile("report", *files, "--picture", "difference", "-o", out).status == 0
@@ -110,6 +111,7 @@ def test_what_compare_cannot_write(refused, files, tmp_path):
         assert words in refused("compare", *arguments)
 
 
+@pytest.mark.exhaustive
 def test_both_runs_are_in_one_trace(pair, tmp_path):
     path = tmp_path / "t.json"
     both = write_trace(pair[0], path, other=pair[1])
@@ -131,6 +133,7 @@ def test_both_runs_are_in_one_trace(pair, tmp_path):
     assert both.instructions == len(slices)
 
 
+@pytest.mark.exhaustive
 def test_the_command_puts_two_runs_in_one_trace(ascendtile, refused, files, tmp_path):
     assert ascendtile("export", *files, "-o", tmp_path / "t.json").status == 0
     assert "other_run" in json.loads((tmp_path / "t.json").read_text())["otherData"]

@@ -50,6 +50,7 @@ SIZES = """() => {
   return [d.levels.length, d.columns.start.length];
 }"""
 pytestmark = [
+    pytest.mark.exhaustive,  # a browser takes as long to start as a hundred other tests
     pytest.mark.extra("playwright"),  # and a browser
     pytest.mark.skipif(
         BROWSER is None, reason=f"no browser is installed: none of {', '.join(BROWSERS)} is found"

@@ -133,7 +133,7 @@ def everywhere(word: str) -> Run:
     )  # fmt: skip
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "word", [EVIL, "\x00\x1b[31m\u202e\ud800", "x" * 5000, "", "$x$ \\frac", "{% raw %}"]
 )
@@ -251,6 +251,7 @@ def test_every_figure_and_table_can_be_read_aloud(run: Run, exploration: Explora
         assert len(ids) == len(set(ids))
 
 
+@pytest.mark.exhaustive
 def test_faces_in_python(run: Run, exploration: Exploration, tmp_path: Path) -> None:
     run.html(tmp_path / "r.html")
     exploration.html(tmp_path / "e.html")

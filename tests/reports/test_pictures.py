@@ -107,7 +107,7 @@ def test_what_has_no_such_figures_is_refused(exploration: Exploration) -> None:
         pictures.heat_map(exploration, "colour")
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("word", [EVIL, "$x$ \\frac{", "\x00\x1b\ud800", "x" * 500])
 def test_texts_of_a_record_are_drawn_as_they_are(word: str) -> None:
     run = everywhere(word)
@@ -121,6 +121,7 @@ def test_the_style_is_ours_alone(run: Run) -> None:
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.exhaustive
 def test_no_picture_is_blank_or_beyond_its_edges(run: Run) -> None:
     study = study_json(precision_study("matmul", sizes={"m": 16, "n": 16, "k": 16}))
     for figure in (pictures.roofline(run), pictures.timeline(run), pictures.precision_bars(study)):
@@ -147,6 +148,7 @@ def _sweep() -> dict[str, Any]:
     return sweep_json("k", precision_sweep("matmul", "k", case, values=(16, 64), time=False))
 
 
+@pytest.mark.exhaustive
 def test_a_legend_covers_no_data(run: Run, exploration: Exploration) -> None:
     cube = pictures.roofline(run_op("matmul", case="1024", dtype="float16").run)  # six ways of memory
     for figure in (

@@ -107,6 +107,7 @@ def test_nothing_is_written_by_a_trial_and_candidates_are_not_explained():
     assert plain.lifted == {}
 
 
+@pytest.mark.exhaustive
 def test_a_persistent_grid_is_timed_with_one_program_for_each_core():
     shapes = (sim.shape(N, "float32"), sim.shape(N, "float32"))
     with sim.device("ascend910b3", explain=True):

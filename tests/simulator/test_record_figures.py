@@ -88,7 +88,7 @@ IMPOSSIBLE = {
 }
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("words", list(IMPOSSIBLE))
 def test_what_no_run_gives_is_named(words, tmp_path):
     save_run(IMPOSSIBLE[words], tmp_path / "x.run")

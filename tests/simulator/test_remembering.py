@@ -128,6 +128,7 @@ PRODUCT = load_product("ascend910b3")
 OF_ENGINE = [f.key for f in PRODUCT.figures() if f.key.startswith(lowered.ENGINE) and f.unit]
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("key", OF_ENGINE)
 def test_a_launch_with_another_engine_is_not_lowered_again_and_takes_the_time_of_a_first_one(
     key: str, monkeypatch: pytest.MonkeyPatch

@@ -122,6 +122,7 @@ def uses(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_no_data_can_execute():
     """Nothing in the product unpickles, evaluates or hands text to a shell, but for the script that the user runs."""
     sources = [

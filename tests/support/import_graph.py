@@ -35,6 +35,13 @@ def nodes(path: Path) -> Iterator[ast.AST]:
     return ast.walk(tree(path))
 
 
+def dotted(node: ast.AST) -> str:
+    """importlib.import_module; what stands before the dots is left out where it is no name. `ast.unparse` takes long."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def name_of(path: Path) -> str:
     """simulator.timing.estimate"""
     parts = path.relative_to(ROOT).with_suffix("").parts
@@ -51,7 +58,7 @@ def imports(path: Path) -> Iterator[tuple[int, str, list[str]]]:
             yield from ((0, a.name, []) for a in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.level, node.module or "", [a.name for a in node.names]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif isinstance(node, ast.Call) and dotted(node.func).endswith(("import_module", "__import__")):
             text = str(node.args[0].value) if isinstance(node.args[0], ast.Constant) else ""
             yield len(text) - len(text.lstrip(".")), text.lstrip("."), []
 

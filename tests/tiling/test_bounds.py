@@ -76,6 +76,7 @@ RAGGED = [
 ]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("sizes", "product", "tiling"), RAGGED, ids=["rows", "lines", "low", "kept b", "kept a"]
 )
@@ -102,6 +103,7 @@ def test_matmul_bound_knows_that_cores_read_the_same():
     assert max(check(points, problem, points.space.legal()[0])) < 1.14
 
 
+@pytest.mark.exhaustive
 def test_matmul_bound_is_near_without_copies():
     """With one copy in L1 and long sums little overlaps that the closed form does not know."""
     few = {"block_m": 16, "block_n": (16, 32), "block_k": (32, 64), "group": 1, "split_k": 1, "buffers": 1}
@@ -114,6 +116,7 @@ def test_matmul_bound_is_near_without_copies():
 CUT = [({"m": 140, "n": 250, "k": 390}, 128), ({"m": 260, "n": 130, "k": 300}, 256)]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("keep", ["none", "a", "b"])
 @pytest.mark.parametrize(("sizes", "depth"), CUT)
 def test_matmul_bound_counts_what_is_multiplied_of_cut_tiles(sizes, depth, keep):
@@ -143,6 +146,7 @@ def test_matmul_strips_drawn(data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(2)]])
 
 
+@pytest.mark.exhaustive
 def test_no_bound_hides_the_best_of_kept_operands_and_split_sums():
     """Every point that the rules leave is timed: none is faster than what is proved, nor below its bound."""
     sizes = {"m": 150, "n": 208, "k": 1024}
@@ -340,6 +344,7 @@ def test_convolution_drawn(drawn, product, dtype, data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 
 
+@pytest.mark.exhaustive
 def test_convolution_backward_whole_small_space():
     """Every point against its bound, and every one that a rule refuses does not fit when it is tried.
 
@@ -473,7 +478,7 @@ SMALL_L2 = [
 ]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("words", ["loop", "cold", "warm"])
 @pytest.mark.parametrize(("op", "sizes", "few"), SMALL_L2, ids=[op for op, *_ in SMALL_L2])
 def test_whatever_l2_holds_at_the_start(op, sizes, few, words):
@@ -495,7 +500,7 @@ SPLIT = [
 ]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("sizes", "product", "mode"), SPLIT)
 def test_matmul_of_slices(sizes, product, mode):
     """Every slice is loaded, every pair multiplied; what is launched around the products is timed as it is."""

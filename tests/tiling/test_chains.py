@@ -52,6 +52,7 @@ def bits(run):
     return run.errors["y"].effective_bits
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("wanted", [7, 9.5, 12, 40])
 def test_the_cheapest_is_that_of_brute_force(every, wanted):
     check(every, wanted)

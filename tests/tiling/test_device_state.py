@@ -55,6 +55,7 @@ def test_a_kernel_is_explored_on_the_device_in_force(tmp_path, state):
     assert best_us(stride, ARGS, tmp_path / "s.sqlite", **given) == (usual, 1)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_operator_is_explored_on_the_device_in_force(tmp_path, workers):
     given = {"case": {"rows": 512, "cols": 64}, "space": ROWS, "dtype": "float16", "workers": workers}

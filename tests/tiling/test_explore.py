@@ -126,6 +126,7 @@ def test_json_is_as_documented():
     assert again["failed"] == 0
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_workers_do_not_change_results_or_their_order(workers):
     space = {**FEW, "buffers": (1, 2)}
@@ -135,6 +136,7 @@ def test_workers_do_not_change_results_or_their_order(workers):
     assert several.proof == one.proof
 
 
+@pytest.mark.exhaustive
 def test_dtype_and_cube_math_type_are_axes():
     space = {
         **FEW,
@@ -247,6 +249,7 @@ def test_repeated_points_are_free(tmp_path, monkeypatch):
         )
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path, monkeypatch, error):
     path, space, done = tmp_path / "s.sqlite", {**FEW, "buffers": (1, 2)}, []
@@ -311,6 +314,7 @@ def test_many_shapes_and_the_best_single_tiling():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.exhaustive
 def test_what_if_the_machine_were_another():
     changes = {"memory.bandwidth_tb_per_s": (0.1, 3.0)}
     with sim.device(l2="cold"):  # in a loop nothing of it comes from memory
@@ -323,6 +327,7 @@ def test_what_if_the_machine_were_another():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.exhaustive
 def test_machines_that_cannot_be_are_listed():
     changes = {"cores.cube_cores": (10, 20), "cores.vector_cores": (20, 40)}
     found = what_if("matmul", changes, case=SIZES, dtype="float16", space=FEW)

@@ -48,6 +48,7 @@ def fastest(op, sizes, axes):
     return min(times)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(("op", "sizes", "few"), SMALL, ids=[x[0] for x in SMALL])
 def test_the_proved_best_is_that_of_brute_force(op, sizes, few):
@@ -104,6 +105,7 @@ def test_the_cube_and_its_modes_can_be_axes():
     assert not found.failed
 
 
+@pytest.mark.exhaustive
 @given(st.data())
 def test_the_least_rows_that_rms_norm_grad_refuses_by_their_bytes_have_no_room(data):
     """Refused before it is compiled is only what the placement refuses, too; the test's limit is the rule's own."""

@@ -113,6 +113,7 @@ def test_a_cache_that_cannot_be_used_costs_a_note_and_a_named_store_is_refused(t
         stored_explorations(path)
 
 
+@pytest.mark.exhaustive
 def test_the_command_goes_on_without_a_cache_folder(ascendtile, refused, monkeypatch, tmp_path):
     """As with XDG_CACHE_HOME in a file system that is read-only; with --store or --resume the user insists."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(in_a_file(tmp_path)))
@@ -154,6 +155,7 @@ def test_a_store_that_another_process_holds(tmp_path, usual, monkeypatch):
     assert found.notes == (IN_MEMORY.format(path, "database is locked"),)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("kind", ["store", "cache"])
 def test_a_store_that_another_process_takes_in_the_middle(tmp_path, usual, monkeypatch, kind):
     """Of either kind it is done without from then on; what was stored before is there."""
@@ -204,6 +206,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("sampler", ["exact", "random"])
 def test_rows_that_were_changed_are_not_believed(tmp_path, usual, change, sampler):
@@ -279,6 +282,7 @@ def _limit(resource: Any, path: Path, more: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + more, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("more", [0, 30_000, 60_000])
 def test_a_disk_that_fills_in_the_middle_of_a_sweep(tmp_path, usual, monkeypatch, more):
     """A real limit on the size of files: the rows of before it are there, the best is the same, and a note says why."""
@@ -315,6 +319,7 @@ def _sweep(path: Path, barrier: Any, results: Any) -> None:
     results.put((found.found, found.proof, found.notes))
 
 
+@pytest.mark.exhaustive
 def test_two_processes_sweep_through_one_store(tmp_path, usual):
     path, context = tmp_path / "s.sqlite", multiprocessing.get_context("fork")
     barrier, results = context.Barrier(2), context.SimpleQueue()

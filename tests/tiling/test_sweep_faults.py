@@ -88,6 +88,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_and_spoils_nothing(tmp_path_factory,
         assert store.db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
+@pytest.mark.exhaustive
 @given(st.integers(0, 10**9))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_clock_that_jumps_changes_no_result(tmp_path_factory, usual, seed):
@@ -118,6 +119,7 @@ class Stops:
         return Evaluation(time_us=float(point["x"]))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("at", [0, 9, 22])
 def test_a_worker_that_is_stopped_is_replaced(tmp_path, at):
     (tmp_path / "once").touch()
@@ -135,6 +137,7 @@ def ended(process: Any) -> bool:
     return not process.is_alive()
 
 
+@pytest.mark.exhaustive
 def test_closing_ends_processes_that_have_not_begun(monkeypatch):
     """Else they wait for ever for a lock of one that was killed, and this process for them."""
     monkeypatch.setattr(Heartbeats, "begin", lambda self: time.sleep(100))
@@ -146,6 +149,7 @@ def test_closing_ends_processes_that_have_not_begun(monkeypatch):
     assert all(ended(process) for process in made)
 
 
+@pytest.mark.exhaustive
 def test_a_point_that_stops_every_worker_is_named(tmp_path):
     for k in range(9):
         (tmp_path / f"again {k}").touch()
@@ -200,6 +204,7 @@ def test_silent_is_who_gave_no_beat_at_so_many_looks_in_a_row(beats):
     assert set(killed) <= {7}
 
 
+@pytest.mark.exhaustive
 def test_a_sweep_with_a_stopped_worker_has_the_same_best_and_proof(usual):
     """Stopped from outside, as soon as there are workers."""
     stopped: list[int] = []

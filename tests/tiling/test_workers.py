@@ -46,6 +46,7 @@ def times(problem, workers):
         return [e.time_us for e in crew.evaluate(POINTS)]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_results_come_in_the_order_of_the_points(tmp_path, workers):
     assert times(MadeUp(tmp_path), workers) == [float(k) for k in range(23)]
@@ -57,6 +58,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.exhaustive
 def test_a_point_that_kills_every_worker_is_named(tmp_path):
     for k in range(9):
         (tmp_path / f"again {k}").touch()
@@ -217,6 +219,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.exhaustive
 def test_processes_end_with_the_one_that_started_them():
     """They hold its end of the pipe: nothing more comes out of it only when all of them are gone."""
     begun = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE)

@@ -153,6 +153,7 @@ def product_and_scale(a_ptr, c_ptr, VECTOR: tl.constexpr):
     tl.store(c_ptr + tl.program_id(0) * 256 + at, c * 2.0 if VECTOR else c)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("product", "of_cube", "of_both"), [("ascend910b3", 1, 3), ("ascend910b1", 1, 3), ("ascend910a", 1, 1)]
 )
@@ -200,6 +201,7 @@ def test_code_of_another_kernel_keeps_all_cores_from_work_and_that_of_two_units_
         assert cold.overhead_us - warm.overhead_us == pytest.approx(fetched)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("product", sim.product_names())
 def test_the_simulated_time_is_never_below_a_bound(product):
     with sim.device(product):

@@ -187,6 +187,7 @@ def test_a_buffer_less_never_helps(drawn, copies):
     assert drawn.time(copies=copies).time_us >= more * 0.98
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("product", "rows", "cols", "br", "bc", "grid"),
     [

@@ -60,6 +60,7 @@ def test_sizes_of_any_kind_are_predicted(heads, queries, keys, d, causal, kind, 
     assert of_shape(HAND, f"{heads}x{queries}x{keys}x{d}", tiling, kind) > 0
 
 
+@pytest.mark.exhaustive
 def test_rows_too_long_for_the_buffers_take_smaller_tiles():
     assert of_shape(VENDOR, "2x128x512x576", "cores=2", "bf16") > of_shape(
         VENDOR, "2x128x512x128", "cores=2", "bf16"
@@ -76,6 +77,7 @@ def test_cores_that_hand_nothing_over_are_predicted_too(product):
 LESS = [pytest.param(x, marks=pytest.mark.exhaustive) for x in (SMALL, replace(SMALL, on=False))]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("way", [*LESS, replace(SMALL, rows=16, pair=2)])
 def test_what_is_not_simulated_is_more_of_the_same(monkeypatch, way):
     """12 passes, told by 4 and 8 of them, and 3 blocks of queries a core, told by 1 and 2 of them."""
@@ -90,6 +92,7 @@ def test_what_is_not_simulated_is_more_of_the_same(monkeypatch, way):
         assert more == pytest.approx(all_of_it, rel=0.05)
 
 
+@pytest.mark.exhaustive
 def test_time_grows_with_keys_heads_and_queries():
     tiling = "cores=2 l2=warm block=32x64"
     few = of_shape(HAND, "2x32x256x32", tiling)
@@ -115,6 +118,7 @@ def test_the_last_causal_query_sees_all_keys_and_each_one_before_it_one_less(que
     assert work.seen(way) == [mask[k].sum() for k in last]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("block", "queries", "before"),
     [("", 1, 300), ("", 40, 300), pytest.param(" block=32x64", 64, 64, marks=pytest.mark.exhaustive)],
@@ -177,6 +181,7 @@ def test_one_more_key_never_saves_much(queries, keys, more):
     assert few < 1.06 * many
 
 
+@pytest.mark.exhaustive
 def test_each_of_mask_and_dropout_takes_time():
     none, mask, both = (
         of_shape(VENDOR, "4x512x2048x64", f"cores=4 l2=warm {x}") for x in ("", "mask=1", "mask=1 dropout=1")
@@ -197,6 +202,7 @@ def test_blocks_in_a_row_are_shared_with_the_least_maximum(work, cores):
     assert needed > cores or most == max(work)
 
 
+@pytest.mark.exhaustive
 def test_heads_that_share_keys_read_them_once_for_a_few_new_queries():
     """Keys come from memory: 8 heads of keys instead of 32 take little more than half the time at most."""
     own, shared = (of_shape(VENDOR, "32x1x2048x128", f"cores=20 kv_heads={n}") for n in (32, 8))

@@ -99,6 +99,7 @@ def test_a_board_with_another_launch_and_memory_is_found_again(tmp_path_factory,
     )
 
 
+@pytest.mark.exhaustive
 def test_a_profile_is_calibrated_as_a_table_is(tmp_path):
     """op_summary of element-wise operators in turn: times are those of a board whose launch is longer by 2 us."""
     head = "OP Type,Task Type,Task Duration(us),Block Dim,Input Shapes,Input Data Types,Output Shapes,Output Data Types"
@@ -120,6 +121,7 @@ def test_a_profile_is_calibrated_as_a_table_is(tmp_path):
     assert found.after.median < 0.05 < found.before.median
 
 
+@pytest.mark.exhaustive
 def test_a_board_like_the_product_changes_no_figure_much_and_one_file_gives_one_answer(tmp_path):
     path = as_measured(tmp_path / "mine.csv", load_product(PRODUCT))
     found, again = (ascendtile.calibrate(path, PRODUCT, leave_out=0.3, seed=7) for _ in range(2))
@@ -131,6 +133,7 @@ def test_a_board_like_the_product_changes_no_figure_much_and_one_file_gives_one_
     )
 
 
+@pytest.mark.exhaustive
 def test_the_file_that_is_written_is_the_product_that_was_found(tmp_path):
     path = as_measured(tmp_path / "a board's.csv", slower_launch(load_product(PRODUCT), 2.0))
     found, target = ascendtile.calibrate(path, PRODUCT), tmp_path / "mine.toml"
@@ -171,6 +174,7 @@ def test_too_few_rows_and_wrong_options_are_refused_in_words(table, tmp_path):
         ascendtile.calibrate(table(few), PRODUCT, leave_out=1)
 
 
+@pytest.mark.exhaustive
 def test_rows_that_cannot_be_used_are_told_with_the_reason(table):
     sizes = [
         {"id": f"m{n}", "shapes": n, "tiling": "cores=40 block=8192", "measured": n / 1e5} for n in LARGE

@@ -35,6 +35,7 @@ def board(name, sizes, slower):
     ]
 
 
+@pytest.mark.exhaustive
 def test_what_is_left_out_is_predicted_as_the_others_say_it():
     """Two boards with slow memory, one with fast: the fit without the fast one is slow, without a slow one in between."""
     large = (1 << 21, 3 << 20)
@@ -51,6 +52,7 @@ def test_what_is_left_out_is_predicted_as_the_others_say_it():
     assert found.groups["all"][0].rows == len(rows) == found.groups["drawn"][1].rows
 
 
+@pytest.mark.exhaustive
 def test_the_order_of_rows_changes_nothing_and_rows_of_one_repository_go_together():
     rows = [row(f"{s}{n}", f"{s}/x page {n}", n, n / 1e5) for s in "ab" for n in (1 << 15, 1 << 16)]
     found, turned = cross_validate(rows), cross_validate(rows[::-1])
@@ -69,6 +71,7 @@ def test_one_source_cannot_be_left_out_and_broken_rows_are_told():
     assert len(cross_validate([*rows, *ignored]).rows) == 2
 
 
+@pytest.mark.exhaustive
 def test_few_rows_of_the_table_are_crossed():
     """One small row of each source, as the whole would be."""
     small = sorted(

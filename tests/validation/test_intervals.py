@@ -93,6 +93,7 @@ def test_the_ends_do_not_depend_on_the_order_of_rows_and_shrink_with_the_price_o
     assert ends(one, 1.0)[1][1] < ends(one, 0.01)[1][1]
 
 
+@pytest.mark.exhaustive
 def test_a_source_is_judged_by_the_others_alone():
     errors = np.random.default_rng(1).normal(0, 0.2, 80)
     one = sample(errors)

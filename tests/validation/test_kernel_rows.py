@@ -70,7 +70,7 @@ def test_the_gradient_of_an_image_multiplies_the_zeros_of_a_stride():
     assert strided.roofline < plain.roofline
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize(
     "sizes",

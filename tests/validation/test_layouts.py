@@ -77,6 +77,7 @@ def test_two_axes_are_turned(a, b, c):
     np.testing.assert_array_equal(out, x.transpose(0, 2, 1))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("size", "taps", "step", "rows"), [(7, 3, 2, 3), (6, 2, 2, 1), (6, 3, 1, 2), (8, 2, 3, 1)]
 )

@@ -45,7 +45,7 @@ def test_tiles_are_no_larger_than_the_product_in_whole_fractals(m, n, k):
             assert cut == whole or cut - 16 < size <= cut < whole
 
 
-@pytest.mark.drawn(7)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("keep", ["", "a", "b"])
 def test_kernels_of_the_table_multiply(layout, keep):
@@ -176,6 +176,7 @@ def in_diagonals(out_ptr, lines, along, BLOCK: tl.constexpr):
         tl.store(out_ptr + 2 * t + 1, place)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("n", "k"), [(2048, 1024), (4096, 512), (1000, 500)])
 def test_groups_take_about_what_their_products_take(n, k):
     """One group as long as its product; several no longer than as many products one after the other."""

@@ -20,6 +20,7 @@ def found():
     return validate(list(ROWS.values()))
 
 
+@pytest.mark.exhaustive
 def test_errors_are_as_small_as_the_project_asks(found):
     groups = {g.name: g.summary for g in found.groups}
     for name in ("all of micro", "all of micro: fitted", "all of micro: not fitted"):

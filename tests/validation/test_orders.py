@@ -52,6 +52,7 @@ def test_a_list_is_of_one_source_and_of_the_same_work_and_of_published_tilings()
     assert len(orders([a, result("b", "n=2", 80.0, 60.0, source=f"{ROW.source} (case 3)")])) == 1
 
 
+@pytest.mark.exhaustive
 def test_the_best_variants_of_the_vendors_copies_are_picked():
     """A few lists that take no time; all are in `ascendtile validate`."""
     names = ("asc-gm2ub-5", "asc-gm2ub-6", "asc-gm2l1-1", "asc-gm2l1-2", "mhc-matmul", "fa-1024", "akg-div")

@@ -152,6 +152,7 @@ MATMUL = {
 COLD = "l2=cold code=cold"
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     ("change", "op", "shapes", "dtypes", "tiling"),
     [

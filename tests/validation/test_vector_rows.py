@@ -80,6 +80,7 @@ def test_sixteen_times_the_first_axis_takes_longer(op_axes, kind):
     assert predict(row(op, tall, kind, tiling)).value > predict(row(op, shapes, kind, tiling)).value
 
 
+@pytest.mark.exhaustive
 def test_every_expression_of_one_two_or_three_operands_is_predicted():
     for operands, ops in enumerate((UNARY, BINARY, TERNARY), start=1):
         for op in ops:
@@ -87,6 +88,7 @@ def test_every_expression_of_one_two_or_three_operands_is_predicted():
             assert predict(row(op, (1000,), dtypes, "cores=2 block=512")).value > 1.0
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("op", ["softmax", "layernorm", "softmax_grad", "rmsnorm"])
 def test_rows_that_do_not_fit_in_ub_are_read_more_than_once(op):
     """A row of 4 MB takes longer than as many elements in rows that fit: at least what one core reads once more."""

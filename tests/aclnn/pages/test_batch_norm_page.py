@@ -123,6 +123,7 @@ def test_an_inner_step_that_fails(timed):
 # -- support table -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_types_by_product(product, dtype):
@@ -139,6 +140,7 @@ def test_types_by_product(product, dtype):
         )
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("product", [TRAINING, "ascend910b3"])
 def test_every_vector_of_the_input_is_free_in_the_set_and_outputs_are_as_the_input(product):
     """mean, invstd and weight each have any type of the set, with every type of gradOut and input."""
@@ -257,6 +259,7 @@ def test_broadcast_views_are_inputs_and_no_outputs(stream):
         )
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("flags", list(itertools.product((False, True), repeat=3)), ids=str)
 def test_masks(stream, flags):
     """What no flag asks for may be null, is not checked and is left alone; all three false compute nothing."""

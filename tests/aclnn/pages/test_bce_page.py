@@ -152,6 +152,7 @@ SHAPES = {
 OF_TYPE = {(n, k): blank(s, k) for n, s in (*SHAPES.items(), ("out", (4, 6))) for k in FLOATS}
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("product", [TRAINING, INFERENCE, "ascend910b3"])
 def test_every_tensor_has_a_type_of_its_own(product):
     """All mixtures of five inputs: those that differ from the common type are cast to it, out back to that of target."""
@@ -245,7 +246,7 @@ BROADCASTS = {
 }
 
 
-@pytest.mark.drawn(7)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize(
     ("shape", "others"), [(s, o) for s, rows in BROADCASTS.items() for o in rows], ids=str
@@ -271,6 +272,7 @@ def test_what_does_not_broadcast_to_self_exactly(name, shape):
     )
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize(("w", "p"), list(itertools.product((None, (6,)), repeat=2)), ids=str)
 def test_optional_weights(stream, w, p, reduction):
@@ -286,6 +288,7 @@ def test_optional_weights(stream, w, p, reduction):
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("tiling", [{}, {"stable": 1}, {"strategy": "vendor"}], ids=str)
 @pytest.mark.parametrize("absent", ["weight", "pos_weight"])
 @pytest.mark.parametrize("product", [TRAINING, INFERENCE, "ascend910b3"])

@@ -62,6 +62,7 @@ def python(op, product, name, value):
 # -- values that are not kept ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize(("op", "product"), SATURATING)
 def test_nan_and_infinities_that_become_numbers_are_a_warning_in_python(op, product, value):
@@ -72,6 +73,7 @@ def test_nan_and_infinities_that_become_numbers_are_a_warning_in_python(op, prod
     assert all(np.isfinite(x.astype(np.float32)).all() for x in found.outputs.values())
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize(("op", "product"), SATURATING)
 def test_nan_and_infinities_that_become_numbers_are_a_note_of_the_executor(op, product, value):
@@ -84,6 +86,7 @@ def test_nan_and_infinities_that_become_numbers_are_a_note_of_the_executor(op, p
     assert aclnn.aclGetRecentErrMsg() == ""
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("op", "product"), [*SATURATING, *((op, "ascend910b3") for op in PAGES)])
 def test_numbers_are_no_warning_and_neither_is_nan_that_is_kept(op, product):
     assert len(set(call(op, product))) == 1
@@ -121,6 +124,7 @@ def test_a_repeatable_executor_tells_it_once_and_of_the_values_of_the_run():
 # -- beyond the documents ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @every_operator
 def test_a3_is_beyond_the_documents_but_for_bce(op):
     """The page of BinaryCrossEntropyWithLogitsBackward has the series; the other four have A2 and what came before."""

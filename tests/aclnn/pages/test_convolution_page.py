@@ -231,6 +231,7 @@ def test_output_padding_of_transposed_is_0_or_more(stride, dilation, extra):
     np.testing.assert_array_equal(call["gradBias"].array(), dy.sum((0, 2)))
 
 
+@pytest.mark.exhaustive
 def test_an_inner_step_that_fails(timed):
     with aclnn.tiling(convolution_backward={"block_m": 4096, "block_p": 4096, "block_k": 4096}):
         big = conv((1, 512, 16, 16), (1, 512, 16, 16), (512, 512, 1, 1))
@@ -250,6 +251,7 @@ LINE = conv((2, 4, 5), (2, 8, 5), (4, 8, 3), padding=1)
 CALLS = {"1D": LINE, "2D": good(), "3D": volume()}
 
 
+@pytest.mark.drawn(15)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("axes", CALLS)
 @pytest.mark.parametrize("product", PRODUCTS)
@@ -276,7 +278,7 @@ MODES = {
 }
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("mode", range(4))
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("product", [TRAINING, INFERENCE, *WIDE])
@@ -319,7 +321,7 @@ def test_bfloat16_with_use_fp16_is_converted_and_warned_of():
     assert PHASE_ONE(*typed(good(cubeMathType=0), BF16).values())[2].notes == ()
 
 
-@pytest.mark.drawn(11)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=3)), ids=" ".join)
 @pytest.mark.parametrize("product", ["ascend910b3", TRAINING])
 def test_three_inputs_are_promoted_together(product, kinds):
@@ -345,7 +347,7 @@ def results_of(kinds):
     return {n: of(*good()[n].shape, dtype=k) for n, k in types.items()}
 
 
-@pytest.mark.drawn(9)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=3)), ids=" ".join)
 def test_results_are_of_the_higher_type_of_what_makes_them(kinds):
     given = good(**{n: of(*good()[n].shape, dtype=k) for n, k in zip(INPUTS, kinds, strict=True)})
@@ -361,6 +363,7 @@ def test_results_are_of_the_higher_type_of_what_makes_them(kinds):
             assert status_on("ascend910b3", PHASE_ONE, {**call, "outputMask": unwanted}) == (0, "")
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("name", [*INPUTS, "gradInput", "gradWeight"])
 @pytest.mark.parametrize("axes", CALLS)
 def test_formats_by_rank(axes, name):
@@ -425,6 +428,7 @@ RANGES = (
 )  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("inside", "beyond", "words"), [r[1:] for r in RANGES], ids=[r[0] for r in RANGES])
 def test_documented_ranges_are_those_of_a2_and_a3(inside, beyond, words):
     assert status_on("ascend910b3", PHASE_ONE, ranged(**inside)) == (0, "")
@@ -463,6 +467,7 @@ TRANSPOSED = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TRANSPOSED)
 def test_transposed_has_no_upper_ends(name):
     assert status_on("ascend910b3", PHASE_ONE, TRANSPOSED[name]) == (0, "")
@@ -631,7 +636,7 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.extra("torch")
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_of_the_page(name):
@@ -659,7 +664,7 @@ def test_four_values_of_padding_are_top_bottom_left_right():
 MASKS = list(itertools.product((False, True), repeat=3))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.extra("torch")
 @pytest.mark.parametrize(
     ("wanted", "transposed"), [*((m, False) for m in MASKS), (MASKS[3], True), (MASKS[4], True)], ids=str

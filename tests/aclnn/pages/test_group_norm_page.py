@@ -144,7 +144,7 @@ def test_types_by_product(product, dtype):
         )
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("wide", FLOATS)
 @pytest.mark.parametrize("other", [F32, F16, BF16, F64, I32])
 @pytest.mark.parametrize("name", TENSORS[1:])
@@ -236,6 +236,7 @@ def test_broadcast_views_are_inputs_and_no_outputs(stream):
 FREE = [(240,), (2, 120), (30, 8), (2, 8, 15), (2, 8, 3, 5), (2, 2, 2, 2, 3, 5), (1, 2, 2, 2, 2, 3, 5, 1)]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("shape", FREE, ids=str)
 def test_shapes_are_free_and_only_sizes_count(stream, shape):
     """Data is read as (N, C, HxW) whatever the shape; statistics may be flat; gradInput has the shape of input."""
@@ -286,7 +287,7 @@ EDGES = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("strategy", "gamma"), [("auto", True), ("vendor", False)])
 @pytest.mark.parametrize("name", EDGES)
 def test_edges(stream, name, strategy, gamma):
@@ -303,6 +304,7 @@ def test_edges(stream, name, strategy, gamma):
     assert np.abs(parts.sum(2)).max() <= 1e-4  # each group of gradInput sums to 0
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("flags", list(itertools.product((False, True), repeat=3)), ids=str)
 def test_masks(stream, flags):
     """What the mask does not ask for may be null, is not checked and is left alone."""
@@ -388,6 +390,7 @@ def test_second_example(stream):
 LARGE_MEANS = {0: (1.1e-7, 1.0e-7), 10: (1.2e-7, 4.1e-7), 100: (1.3e-7, 3.9e-6)}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("ratio", LARGE_MEANS)
 def test_errors_where_the_mean_is_large(ratio):
@@ -419,6 +422,7 @@ def test_16_bit_outputs_are_rounded_once(stream, dtype):
 # -- workspace, 910A -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("dtype", [F32, F16, BF16])
 @pytest.mark.parametrize(("n", "c"), [(1, 64), (2, 64), (3, 64), (8, 1920), (9, 1920)])
 def test_workspace_of_the_vendors_kernel(n, c, dtype):

@@ -194,7 +194,7 @@ def check_values(stream, make, values, rstd_shape=None):
 RANKS = [((2, 1, 2, 1, 3, 1, 2, 5)[8 - r :], n) for r in range(1, 9) for n in sorted({1, (r + 1) // 2, r})]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("shape", "normalised"), RANKS, ids=str)
 def test_ranks_1_to_8(stream, shape, normalised):
     """Any number of trailing axes is normalised; n = 0 means one row."""
@@ -252,7 +252,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("rows", "cols"), EDGES)
 @pytest.mark.parametrize("strategy", ["auto", "vendor"])
 def test_edges_of_the_tilings(stream, rows, cols, strategy):

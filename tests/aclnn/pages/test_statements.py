@@ -83,6 +83,7 @@ TRAFFIC = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_bytes_moved(name, dtype):

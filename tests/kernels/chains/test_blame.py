@@ -23,7 +23,7 @@ def test_shares_and_shares_by_step_add_up_to_one(formats):
         assert blame.by_step(output).keys() == {"", "norm", "head", "bce"}
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("culprit", TENSORS)
 def test_one_tensor_in_bf16_among_fp32_has_the_blame(culprit):
     blame = run_chain(small(), formats={culprit: "bf16"}, product=PRODUCT).blame

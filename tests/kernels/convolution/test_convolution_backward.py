@@ -129,7 +129,7 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.drawn(7)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize("mode", CUBE_MATH_TYPES[:4])
 @pytest.mark.parametrize(("options", "x", "w", "dy", "dx", "dw", "db"), EXAMPLES)
@@ -221,7 +221,7 @@ def test_one_launch_for_both_gradients_gives_the_same_and_saves_time():
     assert joint.time_us < apart.time_us
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize(
     ("taps", "sizes"), [((3,), (96,)), ((2, 3), (8, 48)), ((2, 2, 2), (4, 6, 48)), ((16, 16), (48, 32))]
@@ -241,6 +241,7 @@ def test_patches_have_their_taps_as_channels(taps, sizes, dtype):
             np.testing.assert_array_equal(np.float64(result.outputs[n]), expected)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_ways_to_meet_the_taps_differ_in_time_and_not_in_values(transposed):
     problem = Problem(2, 1, 32, 16, (3, 3), (1, 1), (1, 1), (1, 1), (14, 14), transposed)
@@ -262,7 +263,7 @@ def _product(result):
     return next(k for k, launch in enumerate(result.launches) if launch.kernel.startswith("image_"))
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "case", ["resnet50-l2-3x3", "resnet50-l1-1x1", "swin-unetr", "dcgan-up", "whisper-stem"]
 )
@@ -275,6 +276,7 @@ def test_the_automatic_way_is_the_fastest_or_within_5_percent(case):
     assert microseconds("auto") <= 1.05 * min(microseconds("window"), microseconds("reload"))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("sizes", [(32, 1024, 256, 14), (32, 576, 96, 14)])
 def test_tiles_are_chosen_by_the_rows_that_leave_l0c_too(sizes):
     """Few channels to sum and many to store: short rows of positions keep the fixpipe busy longer than the Cube."""
@@ -318,6 +320,7 @@ def test_layouts_change_no_bit(problem, seed, image, weight, dtype):
         np.testing.assert_array_equal(found[n], x)
 
 
+@pytest.mark.exhaustive
 def test_layouts_have_launches_of_their_own_and_are_told():
     """Rows and matrices are made by launches of their own, and turned into blocks row by row on the way to L1."""
     plain, rows, matrices = (
@@ -366,6 +369,7 @@ def test_base_tiles_of_the_vendors_rule(x, w, dy, stride, padding, base):
     assert tuple(plan.tiling[f"base_{axis}"] for axis in "mnk") == base
 
 
+@pytest.mark.exhaustive
 def test_the_vendors_launches_cost_more():
     """Each layout has its launch, and a stride of 2 multiplies about four times as much."""
     only = {"output_mask": (1, 1, 0)}
@@ -411,7 +415,7 @@ def test_strided_inputs_are_made_contiguous_first():
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("mode", CUBE_MATH_TYPES[:4])
 @pytest.mark.parametrize("kind", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_the_reference_of_every_case_is_that_of_torch(name):
 BOUNDS = {"KEEP_DTYPE": 1e-5, "USE_HF32": 1.8e-4, "USE_FP16": 4e-4}
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("mode", BOUNDS)
 @pytest.mark.parametrize(
     "name", ["resnet50-l2-3x3", "mobilenetv2-dw", "resnext50-g32", "dcgan-up", "whisper-stem"]

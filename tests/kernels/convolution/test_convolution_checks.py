@@ -294,6 +294,7 @@ def test_merged_groups_are_whole_blocks_or_refused(channels, groups, legal):
             take()
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("stride", [2, 40, 300])
 def test_phases_without_taps_are_not_unrolled_by_the_hundred(stride):
     """Of `stride` positions along D three at most meet a tap; each of the others was code of its own. Values are exact."""

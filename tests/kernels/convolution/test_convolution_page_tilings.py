@@ -84,6 +84,7 @@ def test_a_barrier_stands_between_the_zeros_and_the_sums():
     assert any("sync_block_all" in x for x in lines)
 
 
+@pytest.mark.exhaustive
 def test_more_parts_write_more():
     """4.8: each part more adds m n 4 bytes of atomic writes."""
 

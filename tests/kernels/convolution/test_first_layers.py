@@ -21,6 +21,7 @@ def product_of(found, *kernels):
     return next(x for x in found.launches if x.kernel in kernels)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("channels", "taps", "stride"), [(3, 7, 2), (1, 7, 2), (3, 11, 4), (4, 4, 4)])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_the_image_is_read_about_once(channels, taps, stride, dtype):
@@ -36,6 +37,7 @@ def loaded(found, kernel):
     return sum(product_of(found, kernel).core_bytes["AIC.GM to L1"])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("channels", "taps", "stride"), [(3, 7, 2), (3, 11, 4)])
 @pytest.mark.parametrize("product", ["ascend910b2", "ascend910a"])
 def test_windows_are_chosen_and_are_faster_than_taps_one_by_one(channels, taps, stride, product):
@@ -75,6 +77,7 @@ def test_the_gradient_of_a_weight_of_few_channels_takes_rows_of_taps_at_once():
     assert chosen.time_us <= 1.05 * found.time_us
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("channels", "taps", "stride", "dilation"), [(3, 7, 2, 1), (1, 5, 3, 2), (4, 11, 4, 1)]
 )

@@ -185,7 +185,7 @@ def test_compensated_sums_lose_less():
     assert found["kahan"] == np.float32(golden)
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("dtype", [F16, BF16, F32])
 @pytest.mark.parametrize("vector", [F16, BF16, F32])
 @pytest.mark.parametrize("out", [F16, BF16, F32])
@@ -210,7 +210,7 @@ def test_outputs_are_of_the_type_of_the_input(values, x, vector):
     assert said == [False, x != F32]
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("strategy", ["auto", "batch_split", "vendor"])
 @pytest.mark.parametrize("flags", list(np.ndindex(2, 2, 2)), ids=str)
 def test_flags_choose_the_outputs(flags, strategy):
@@ -300,7 +300,7 @@ def test_the_vendors_chain_moves_what_the_page_counts(dtype, bytes_each):
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize("case", OP.cases)
 def test_default_tilings_of_the_cases_fit(case, dtype):
@@ -309,7 +309,7 @@ def test_default_tilings_of_the_cases_fit(case, dtype):
     assert not result.warnings
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize(
     "case", ["resnet50-stem", "resnet50-stage1-out", "yolov5s-stem", "resnet3d", "segmentation"]
@@ -330,7 +330,7 @@ def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     assert chosen <= 1.05 * min(others)
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("sums", ["lanes", "tile", "kahan"])

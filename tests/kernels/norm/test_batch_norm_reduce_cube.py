@@ -40,7 +40,7 @@ def assert_within_the_bound(inputs, outputs, rounding):
         assert (np.abs(outputs[name] - golden[name]) <= bound).all(), name
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("dtype", "mode", "rounding"), MODES)
 @pytest.mark.parametrize("shape", [(3, 21, 100), (2, 32, 64), (5, 7, 1000)], ids=str)
 def test_values_in_every_mode(shape, dtype, mode, rounding):

@@ -85,7 +85,7 @@ SECOND = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", ["xhat", "sums"])
 @pytest.mark.parametrize("strategy", ["auto", *STRATEGIES, "vendor"])
 def test_second_example(strategy, form):
@@ -203,7 +203,7 @@ def test_sums_of_products_cancel_where_the_mean_is_large(values):
     assert errors["xhat"] < errors["sums"] < 1e-3
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("strategy", ["auto", "shared", "vendor"])
 @pytest.mark.parametrize("masks", list(np.ndindex(2, 2, 2)), ids=str)
 def test_masks_choose_the_outputs(masks, strategy):
@@ -227,7 +227,7 @@ def test_no_gamma_is_a_gamma_of_ones(values, strategy):
         np.testing.assert_array_equal(without.outputs[n], with_ones.outputs[n])
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "vendor"])
 @pytest.mark.parametrize("combine", ["two_phase", "pairwise"])
 def test_results_do_not_depend_on_the_order_of_atomics(strategy, combine):
@@ -313,7 +313,7 @@ VENDOR = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("sizes", "dtype", "mode", "cores"), VENDOR)
 def test_the_vendors_modes_are_those_of_the_page(sizes, dtype, mode, cores):
     from ascendtile.kernels.norm.group.choice import vendor_mode
@@ -341,7 +341,7 @@ def test_the_vendors_modes_are_those_of_the_page(sizes, dtype, mode, cores):
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize("case", [c for c in OP.cases if c not in ("vae-128", "maskrcnn-fpn", "sdxl-320")])
 def test_default_tilings_of_the_cases_fit(case, dtype):
@@ -371,6 +371,7 @@ def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     assert time("auto") <= 1.05 * min(time(s) for s in (*STRATEGIES, "vendor"))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("case", ["sdxl-320", "sd-unet-960"])
 def test_the_choice_in_float32_is_the_best_strategy_too(case):
     def time(strategy):
@@ -379,7 +380,7 @@ def test_the_choice_in_float32_is_the_best_strategy_too(case):
     assert time("auto") <= 1.05 * min(time(s) for s in ("streamed", "shared", "vendor"))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize(("copies", "form"), [(1, "xhat"), (2, "xhat"), (2, "sums"), (3, "sums")])
 @pytest.mark.parametrize(("groups", "depth", "space"), [(1, 10, 400), (8, 8, 49), (2, 1, 2048), (1, 300, 7)])

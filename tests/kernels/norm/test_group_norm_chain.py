@@ -79,7 +79,7 @@ def test_dgamma_of_float16_is_rounded_at_every_step():
     assert np.square(found - golden).sum() > np.square(fused - golden).sum()
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("case", ["sd-unet-320", "maskrcnn-box", "sdxl-320"])
 def test_the_chain_moves_and_takes_more_than_the_fused_kernels(case, dtype):

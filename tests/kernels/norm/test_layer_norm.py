@@ -62,7 +62,7 @@ def test_digits_stay_where_the_mean_is_large(chunk):
     np.testing.assert_allclose(result.outputs["rstd"], rstd, rtol=1e-5)
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("case", OP.cases)
 def test_default_tilings_of_the_cases_fit(case, dtype):

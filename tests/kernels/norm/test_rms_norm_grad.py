@@ -157,7 +157,7 @@ def test_dx_is_orthogonal_to_x():
 # -- every strategy, combine and type --------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(11)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("tiling", ALL_TILINGS)
 @pytest.mark.parametrize(("rows", "cols"), [(7, 40), (83, 192), (45, 129)])
@@ -331,7 +331,7 @@ FITS = [(case, "ascend910b3", dtype) for case in OP.cases for dtype in ("float16
 FITS += [(case, "ascend310p", "float32") for case in ("decode", "deepseek-v3-kv", "tiny")]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("case", "product", "dtype"), FITS)
 def test_default_tilings_of_the_cases_fit(case, product, dtype):
     result = run_op(OP, case, dtype, product, values=False)
@@ -358,7 +358,7 @@ def test_large_aligned_cases_come_near_their_bound(case, dtype):
     assert result.run.bounds["HBM"] / result.time_us >= 0.8 or busiest >= least
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("strategy", ["full_row", "kept_row", "split_row"])
@@ -412,7 +412,7 @@ def test_more_cores_than_there_are_is_refused():
 # -- the vendor's tiling ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("rows", "cols", "dtype", "tile", "cores"),
     [

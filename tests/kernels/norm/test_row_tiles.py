@@ -18,7 +18,7 @@ def timed(name, sizes, dtype, **tiling):
     return run_op(name, sizes, dtype, values=False, tiling=tiling, overrides={"buffers.ub": "16MiB"}).run
 
 
-@pytest.mark.drawn(14)
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("dtype", SIZE)
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize(("rows", "cols", "chunk"), TILES)

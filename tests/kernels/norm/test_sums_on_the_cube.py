@@ -54,7 +54,7 @@ def assert_dgamma(inputs, outputs, rounding):
     assert within(outputs["dgamma"], RMS.reference(inputs)["dgamma"], bound)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("dtype", "mode", "rounding"), OF_PRODUCTS)
 @pytest.mark.parametrize("strategy", ["full_row", "kept_row", "split_row"])
 def test_dgamma_in_every_mode(strategy, dtype, mode, rounding):
@@ -175,7 +175,7 @@ def assert_gradients(inputs, outputs, rounding, dtype):
         assert within(outputs[name], golden[name], allowed), name
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("dtype", "mode", "rounding"), MODES)
 @pytest.mark.parametrize("shape", [(3, 20, 100, 2), (2, 96, 64, 3), (1, 6, 1000, 3)], ids=str)
 def test_gradients_in_every_mode(shape, dtype, mode, rounding):
@@ -227,6 +227,7 @@ def test_launches_of_group_norm():
 # -- spaces ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_the_cube_can_be_an_axis_and_the_proof_holds():
     modes = ("KEEP_DTYPE", "USE_HF32")
     few = {"rows": (1, 2), "cols": 512, "cores": 40, "cube_rows": (64, 1024), "cube_cols": (256, 512)}

@@ -50,7 +50,7 @@ def bits(y, golden):
 LEAST = {"FP16X2": 11.5, "FP16X3": 22, "BF16X3": 17, "BF16X6": 23, "INT8X3": 17}
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("mode", LEAST)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("groups", [1, 2])
@@ -69,7 +69,7 @@ def test_gradients_have_the_bits_of_the_slices(device, groups, transposed, mode)
     assert bits(found["grad_bias"], golden["grad_bias"]) > 22
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("mode", ["FP16X3", "BF16X3"])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
@@ -94,6 +94,7 @@ def test_large_and_small_tensors_keep_their_bits():
             assert bits(found[name], golden[name]) > 21
 
 
+@pytest.mark.exhaustive
 def test_results_may_be_asked_for_one_by_one_of_any_type_and_into_arrays():
     inputs = tensors()
     every = run(BACKWARD, inputs, "FP16X3", time=False).outputs
@@ -205,6 +206,7 @@ def equals_the_exact_sums(op, mode, device, groups=1, transposed=False, tiling=N
         assert (found[name] == wanted).all(), (name, tiling)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("groups", "transposed", "device"), [(1, False, A2), (2, True, TRAINING)])
 def test_int8_results_are_those_of_exact_sums_of_digits(groups, transposed, device):
     for op in (BACKWARD, FORWARD):
@@ -222,6 +224,7 @@ def test_they_are_so_with_every_strategy(tiling, mode, device):
     equals_the_exact_sums(FORWARD, mode, device, 2, False, image)
 
 
+@pytest.mark.exhaustive
 def test_int8_sums_that_int32_may_not_hold_are_refused():
     """A gradient of the weight sums over all samples and positions; without it the same call is taken."""
     shapes = {"grad_output": (16, 1, 128, 128), "input": (16, 1, 128, 128), "weight": (1, 1, 3, 3)}
@@ -251,6 +254,7 @@ def test_the_space_of_int8_slices_has_bounds_below_the_time_and_rules_for_every_
         assert 0.5 * found.time_us < bound <= found.time_us
 
 
+@pytest.mark.exhaustive
 def test_parts_of_int32_sums_are_added_by_a_launch_where_memory_cannot():
     """The 910A adds FP32 atomically and no INT32; a knob that asks for it is told."""
     asked = {"combine": "atomic", "weight_parts": 2}

@@ -52,7 +52,7 @@ def bits(y, golden):
     return -np.log2(np.abs(np.float64(y) - golden).mean() / np.abs(golden).mean())
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("mode", "expected"), BITS.items())
 def test_bits_are_those_of_the_slices(mode, expected):
     a, b = operands(30, 26, 800)
@@ -169,7 +169,7 @@ def test_errors_of_any_shape_are_those_that_the_slices_explain(m, n, k, mode, se
 # -- range -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("size", [1e-34, 1e-20, 1e-8, 1e5, 1e18, 1e30])
 @pytest.mark.parametrize("mode", ["FP16X3", "BF16X3", "INT8X3"])
 def test_large_and_small_operands_keep_their_bits(mode, size):
@@ -206,7 +206,7 @@ def test_zeros_are_zeros_and_subnormal_operands_too_as_the_vector_unit_reads_the
     assert (found[5] == 0).all()
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("mode", ["FP16X3", "BF16X3", "INT8X3"])
 @pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
 def test_rows_with_infinities_or_nan_are_nan_and_told(mode, odd):
@@ -235,6 +235,7 @@ def timed(mode, size=512, device=A2, **tiling):
     return run_op("matmul", inputs=inputs, product=device, cube_math_type=mode, values=False, tiling=tiling)
 
 
+@pytest.mark.exhaustive
 def test_time_is_that_of_the_products_and_of_what_cuts_and_combines():
     found, plain = timed("FP16X3", 4096), timed("USE_FP16", 4096)
     kernels = [x.kernel for x in found.launches]

@@ -24,6 +24,7 @@ def row_of(dtype, **more):
     return row
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", other_formats())
 def test_a_row_is_the_product_of_the_numbers_on_the_grid_of_its_format(name):
     draw = np.random.default_rng(1)
@@ -179,7 +180,7 @@ def test_an_operator_without_formats_names_its_types():
 # -- operands in blocks ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("k", [64, 71, 300])
 @pytest.mark.parametrize("name", [*BLOCK_FORMATS, "e3m2/e8m0/32", "e4m3/e4m3/16"])
 def test_a_product_in_blocks_is_that_of_what_the_blocks_stand_for(name, k):

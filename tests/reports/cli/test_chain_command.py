@@ -205,6 +205,7 @@ def test_a_file_without_a_chain_is_told(refused, tmp_path, source, words):
     assert words in refused("chain", file)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("more", [(), ("--search", "--need", "bits=5", "--space", "all=fp16,fp32")])
 def test_a_picture_is_written_beside_the_page(ascendtile, tmp_path, more):
     path = tmp_path / "mlp.svg"

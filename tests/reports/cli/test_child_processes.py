@@ -89,6 +89,7 @@ def run(tmp_path):
     return call
 
 
+@pytest.mark.exhaustive
 def test_launches_of_other_processes_are_in_the_report(run):
     status, out, err = run("many ways", "--product", "ascend910b4", "--set", "clock.aicore_mhz=900")
     assert status == 0, err
@@ -103,6 +104,7 @@ def test_launches_of_other_processes_are_in_the_report(run):
     )
 
 
+@pytest.mark.exhaustive
 def test_processes_that_nobody_waits_for(run):
     status, out, err = run("nobody waits")
     data = json.loads(out)
@@ -110,6 +112,7 @@ def test_processes_that_nobody_waits_for(run):
     assert "[16.0, 32.0]" in err
 
 
+@pytest.mark.exhaustive
 def test_an_error_of_a_child_ends_the_script_and_does_not_hang(run):
     status, out, err = run("error in a child")
     data = json.loads(out)

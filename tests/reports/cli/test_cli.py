@@ -133,6 +133,7 @@ def test_start_up_imports_only_what_is_needed(arguments, absent):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.exhaustive
 def test_a_run_kept_and_reported(tmp_path):
     record = tmp_path / "x.run"
     ran = process("run", "rms_norm_grad", "--case", "tiny", "--save", record, "--json")
@@ -141,7 +142,7 @@ def test_a_run_kept_and_reported(tmp_path):
     assert json.loads(reported.stdout) == json.loads(ran.stdout)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -173,6 +174,7 @@ def test_output_that_is_full():
     assert (done.returncode, done.stderr) == (2, "error: output: No space left on device\n")
 
 
+@pytest.mark.exhaustive
 def test_a_terminal_that_knows_ascii_only(tmp_path):
     record = tmp_path / "x.run"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}

@@ -39,6 +39,7 @@ def test_page_fits_and_has_its_parts(explored):
     assert "bound above it" in answer.out or "all 8 legal points were evaluated" in answer.out
 
 
+@pytest.mark.exhaustive
 def test_the_best_one_can_be_run_by_copy_and_paste(explored, ascendtile):
     page = explored("--space", "cube_math_type=KEEP_DTYPE,USE_HF32", "--set", "buffers.l1=256KiB")
     shown = page.out.partition("run the best one:\n")[2]
@@ -195,6 +196,7 @@ def test_a_store_of_another_version(refused, tmp_path):
     assert "is a store of version 99" in refused("explore", *CASE, *FEW, "--store", path)
 
 
+@pytest.mark.exhaustive
 def test_sigterm_keeps_and_shows_what_is_done_and_resume_goes_on(tmp_path):
     path = tmp_path / "s.sqlite"
     call = [

@@ -30,7 +30,7 @@ def test_every_format_has_a_row(ascendtile):
     assert [f["name"] for f in data["block_formats"]] == list(BLOCK_FORMATS)
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("name", [*FORMATS, *BLOCK_FORMATS, "e3m3", "e6m9:nan=zero", "int4/fp16/64"])
 def test_every_format_has_a_page_and_one_object(ascendtile, name):
     page = ascendtile("formats", name)

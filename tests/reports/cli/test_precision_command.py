@@ -153,6 +153,7 @@ def test_losses_that_overlap_are_not_added(ascendtile, tmp_path):
     assert "15,003" not in page.read_text()
 
 
+@pytest.mark.exhaustive
 def test_rows_of_a_sweep_tell_their_modes(ascendtile, tmp_path):
     """USE_FP32_ADD sums FP32 otherwise than KEEP_DTYPE: two rows of the same types."""
     path, page = tmp_path / "sweep.json", tmp_path / "sweep.html"
@@ -189,6 +190,7 @@ def test_the_answer_is_one_line_and_none_is_status_1(ascendtile):
     )
 
 
+@pytest.mark.exhaustive
 def test_json_of_an_answer_reads_back_as_the_same_page(ascendtile, tmp_path):
     for more in ((), ("--sweep", "k=64,256"), ("--seeds", "2")):
         path = tmp_path / "study.json"
@@ -203,6 +205,7 @@ def test_json_of_an_answer_reads_back_as_the_same_page(ascendtile, tmp_path):
 BEST = ("--size", "m=16", "n=16", "k=16", "--tiling", "best")
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("more", [(), BEST, ("--seeds", "2", "--need", "bits=3"), ("--sweep", "m=16,32")])
 def test_what_is_asked_and_searched_fits_80_columns(ascendtile, more):
     case = ("precision", "matmul") if "--size" in more else NEED
@@ -224,6 +227,7 @@ def test_a_record_of_an_earlier_release_is_shown(ascendtile, tmp_path):
         assert ascendtile("report", path, *more).status == 0
 
 
+@pytest.mark.exhaustive
 def test_tables_have_the_rows_of_the_study(ascendtile):
     call = (*NEED, "--dtypes", "float32", "--need", "bits=12", "--export")
     rows = read(ascendtile(*call[:-1], "--json"))["rows"]
@@ -269,6 +273,7 @@ def test_a_record_with_a_time_below_0_or_without_rows_is_refused(ascendtile, ref
         assert text in refused("report", path)
 
 
+@pytest.mark.exhaustive
 def test_splits_are_rows_of_their_own_with_the_front(ascendtile):
     page = " ".join(ascendtile(*TINY, "--modes", "all,splits", "--dtypes", "float32").out.split())
     assert "FP16X3 fp32 fp16" in page

@@ -28,6 +28,7 @@ def probe(tmp_path_factory):
     return folder / "probe"
 
 
+@pytest.mark.exhaustive
 def test_what_was_hidden_is_read_and_can_be_used(ascendtile, probe, tmp_path):
     found = ascendtile("probe", "--read", probe, "-o", tmp_path / "found.toml")
     assert found.status == 0

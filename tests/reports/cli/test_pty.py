@@ -76,6 +76,7 @@ def piped(files: Path) -> list[str]:
     return made.stdout.split("\n")
 
 
+@pytest.mark.exhaustive
 def test_every_kind_of_page_in_a_terminal(files: Path) -> None:
     coloured = in_terminal(files, 80)
     wide = in_terminal(files, 200, NO_COLOR="1")

@@ -15,7 +15,7 @@ from ascendtile.simulator import load_run
 SIZES = ("--size", "m=30", "n=26", "k=52")
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "asked",
     [
@@ -55,6 +55,7 @@ def test_a_record_of_an_unknown_operator_has_a_command():
     assert repeat_command(replace(run, op=None)) is None
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("given", [(), ("--option", "causal=1"), ("--option", "causal=0")])
 def test_pages_name_the_options_in_force_that_are_not_the_usual_ones(ascendtile, tmp_path, given):
     """Whoever set them: the case has causal=1, the operator 0."""

@@ -37,7 +37,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "names", [("a.run",), ("s.db",), ("e.json",), ("p.json",), ("w.json",), ("a.run", "b.run")]
 )
@@ -55,7 +55,7 @@ DRAWN = [(n, p) for n, kind in (("a.run", "run"), ("s.db", "exploration")) for p
 DRAWN += [("p.json", "precision"), ("w.json", "precision"), ("w.json", "sweep")]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("name", "picture", "ending"), [(*d, list(MAGIC)[k % 3]) for k, d in enumerate(DRAWN)]
 )
@@ -67,6 +67,7 @@ def test_every_picture(
     assert out.read_bytes().startswith(MAGIC[ending])
 
 
+@pytest.mark.exhaustive
 def test_the_terminal_page_of_a_study_is_that_of_the_study(ascendtile: Any, tmp_path: Path) -> None:
     """Of its JSON, word by word what `ascendtile precision` shows; also modes that share a computation."""
     case = {"m": 16, "n": 16, "k": 32}
@@ -248,6 +249,7 @@ def test_a_claim_of_ten_gigabytes_is_not_believed(refused: Any, files: Path, tmp
     assert "claims" in refused("report", tmp_path / "big.run", "-o", tmp_path / "x.html")
 
 
+@pytest.mark.exhaustive
 def test_the_same_record_gives_the_same_files(ascendtile: Any, files: Path, tmp_path: Path) -> None:
     for end in ("html", "svg", "png", "pdf"):
         how = () if end == "html" else ("--picture", "roofline")

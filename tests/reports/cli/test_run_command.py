@@ -79,6 +79,7 @@ def test_operators_take_explain_and_explain_anyway(ascendtile, refused):
     assert "  --explain " in ascendtile("run", "--help").out
 
 
+@pytest.mark.exhaustive
 def test_what_is_in_l2_is_chosen_told_and_repeated(ascendtile, refused, tmp_path):
     run, kept = (*TINY, "--no-values"), str(tmp_path / "x.run")
     loop, cold = (read(ascendtile(*run, *more, "--json")) for more in ((), ("--l2", "cold")))

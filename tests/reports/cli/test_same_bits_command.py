@@ -116,6 +116,7 @@ def test_json_is_one_object_with_both_orders_and_the_inputs(ascendtile, script):
     assert "before" in answer.err
 
 
+@pytest.mark.exhaustive
 def test_an_operator_says_what_would_make_it_the_same(ascendtile):
     answer = ascendtile(
         "same-bits", "RmsNormGrad", "--size", "rows=4", "cols=16", "--vary", "cores", "--tries", "20"

@@ -78,6 +78,7 @@ def test_a_script_that_is_not_there_is_an_object_too(ascendtile):
     assert "cannot read the script" in data["error"]
 
 
+@pytest.mark.exhaustive
 def test_a_package_behind_a_link_is_still_none_of_the_users_files(tmp_path):
     """Python names the files of modules by the way to them, a link where one is on it."""
     linked = tmp_path / "linked" / "ascendtile"

@@ -134,6 +134,7 @@ def test_times_of_kernels_have_an_interval_and_groups_the_share_inside(tmp_path,
         assert shown in words
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("ending", ["svg", "PNG"])
 def test_the_picture_is_written(table, tmp_path, ending):
     picture = tmp_path / f"errors.{ending}"

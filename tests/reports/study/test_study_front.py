@@ -93,6 +93,7 @@ def test_labels_of_a_picture_do_not_overlap_at_one_time(study: Study) -> None:
     assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("word", [EVIL, "$x$ \\frac{", "\x00\x1b\ud800"])
 def test_names_of_modes_and_types_are_text(study: Study, word: str) -> None:
     odd = retimed(study, [(1.0, 3.0), (2.0, 4.0)], compute_dtype=word)

@@ -217,6 +217,7 @@ def test_discrete_and_strided_accesses_are_named_and_cost_each_element():
     assert two.resources["L2"] == 128 * 32 + 512
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("product", sim.product_names())
 def test_no_operation_on_any_dtype_is_free(product):
     model = CostModel(sim.load_product(product))

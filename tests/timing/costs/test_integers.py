@@ -109,6 +109,7 @@ BLOCK = (("duplicate", "fp32", 8),)  # of a number that every repeat reads
 QUOTIENT = on("fp32", "div", "cast_f32_s32")
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("what", "rows"),
     [
@@ -161,6 +162,7 @@ VECTOR = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(("what", "kind"), SCALAR)
 def test_what_the_scalar_unit_does_is_named(what: str, kind: str) -> None:
     run = launch(what, kind)

@@ -20,6 +20,7 @@ def sines(x_ptr, y_ptr, BLOCK: tl.constexpr):
     tl.store(y_ptr + at, tl.sin(tl.load(x_ptr + at)))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "case", [("rms_norm_grad", "tiny"), ("matmul", "tiny"), ("bce_with_logits_backward", None)]
 )

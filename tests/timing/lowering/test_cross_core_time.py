@@ -335,6 +335,7 @@ def product_and_halves(a, hop, count, M: tl.constexpr):
         tl.store(hop + (t * M + half) * M + j, tl.load(hop + (t * M + half) * M + j) + 1.0)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("programs", [1, 3, 30])
 def test_a_product_in_a_loop_waits_for_its_tile_and_each_iteration_adds_time(programs: int) -> None:
     """The Cube's part has one lane a program, the Vector parts two."""

@@ -99,6 +99,7 @@ def test_a_product(chunk: int) -> None:
     check(work, limits(chunk, 64, 2))
 
 
+@pytest.mark.exhaustive
 def test_attention_and_what_holds_it_up() -> None:
     """Also with one limit lifted at a time: those runs take the same trace."""
 
@@ -160,6 +161,7 @@ def trace_of(work: Callable[[], Any]) -> Trace:
     return found
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("work", "counts"), [(over_a_range, (10_000, 20_000)), (over_data, (600, 1_200))], ids=["range", "data"]
 )

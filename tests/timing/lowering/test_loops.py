@@ -188,7 +188,8 @@ def test_iterations_that_go_backwards(back: bool) -> None:
     assert check(work) == 1
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.exhaustive
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("name", "case", "tiling"),
     [
@@ -215,6 +216,7 @@ TUTORIALS = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_tutorials(name: str) -> None:
     def work() -> None:

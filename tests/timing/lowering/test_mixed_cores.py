@@ -82,6 +82,7 @@ def test_a_core_that_is_both_shares_the_pipes_that_load_and_store(product):
     assert mixed.pipes["AICORE.M"].busy_cycles == pytest.approx(cube.pipes["AICORE.M"].busy_cycles)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("product", "shared"), [*((p, x) for p in SPLIT for x in (True, False)), *((p, False) for p in COUPLED)]
 )

@@ -86,6 +86,7 @@ def test_rows_of_any_number(programs: int, count: int, deep: int, last: int, tai
     check(on_tiles(programs, count, deep, min(last, deep), tail))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("iterations", [2, 9, 40])
 def test_what_does_not_grow_evenly_is_found_out(iterations: int) -> None:
     def work() -> None:
@@ -95,6 +96,7 @@ def test_what_does_not_grow_evenly_is_found_out(iterations: int) -> None:
     check(work)
 
 
+@pytest.mark.exhaustive
 def test_uneven_products_are_lowered_twice_at_most() -> None:
     """Stretches of a loop around a loop with a sum in L0C and a pointer that moves."""
 

@@ -323,6 +323,7 @@ def test_what_a_vector_pipe_holds_up_is_told_for_both_cores_at_once(author):
     assert run.lifted["AIV.V"] < 0.9 * run.time_us
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("programs", [1, 25])
 @authors
 def test_iterations_are_lowered_at_once_and_alike(programs, author):

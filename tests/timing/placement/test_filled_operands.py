@@ -55,6 +55,7 @@ def numbers(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float16)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("how", ["full", "row", "turned"])
 @pytest.mark.parametrize("left", [False, True])

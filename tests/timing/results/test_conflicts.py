@@ -54,7 +54,7 @@ CALLS = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("kind", RULES)
 def test_conflicts_are_what_a_product_without_them_saves_on_each_core(name, kind):

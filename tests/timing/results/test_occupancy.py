@@ -76,6 +76,7 @@ CASES = (
 )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("op", "case", "product"), CASES)
 def test_never_above_what_is_taken_and_empty_at_the_end(op, case, product):
     for launch in run_op(op, case=case, product=product, values=False).run.launches:

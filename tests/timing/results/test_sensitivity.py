@@ -46,6 +46,7 @@ def test_with_one_buffer_the_buffer_holds_up_what_two_would_hide():
     assert saved[5] < 0.02, saved
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("op", "case"), [("rms_norm_grad", "tiny"), ("matmul", "tiny")])
 def test_no_limit_makes_an_operator_slower_when_it_goes(op, case):
     run = run_op(op, case=case, values=False, explain=True).run

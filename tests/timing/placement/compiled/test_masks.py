@@ -160,6 +160,7 @@ def test_a_mask_keeps_the_axes_of_a_tile_apart_so_that_its_cast_is_not_in_place(
     assert need(narrow, *args, R=64, C=128, MASKED=True) == 6 * n
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("rows", "columns", "depth", "causal", "fits"),
     [

@@ -110,13 +110,25 @@ def test_several_launches_and_copies_beside_them_are_told():
     assert suggestion(timed(logs, host_ops=(copy,)), logs) == every[0]
 
 
+@sim.jit
+def less_largest(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * n + tl.arange(0, BLOCK)
+    m = tl.max(tl.load(x_ptr + at), axis=0)
+    for first in range(0, n, BLOCK):
+        x = tl.load(x_ptr + first + at)
+        tl.store(y_ptr + first + at, x - m)
+
+
 def test_bytes_that_are_read_again_are_told(small_blocks):
-    moved = int(small_blocks[0].run["launches"][0]["resources_bytes"]["L2"])
-    again = [c.text for c in candidates(small_blocks, (), 1.0, moved // 3)]
-    assert any(text.startswith("Load each input once") for text in again)
-    assert not any(
-        text.startswith("Load each") for text in [c.text for c in candidates(small_blocks, (), 1.0, moved)]
-    )
+    logs = logs_of(less_largest, (256,), X, X, 1024, tried=False, BLOCK=1024)
+    moved = int(logs[0].run["launches"][0]["resources_bytes"]["L2"])
+
+    def told(logs, needed):
+        return any(c.text.startswith("Load each input once") for c in candidates(logs, (), 1.0, needed))
+
+    assert told(logs, moved * 2 // 3)
+    assert not told(logs, moved)
+    assert not told(small_blocks, 1)  # it loads at one place only
 
 
 junk = st.recursive(

@@ -5,6 +5,7 @@ A launch is read as `run_json` tells it, from the process of the answer: whateve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ MOST_TEXT = 60
 ROOMY = 0.5  # of a buffer in use: there is room for tiles of twice the size
 MOVED_TWICE = 1.4  # bytes moved against those of the task
 MIB = 1 << 20
+LOAD = re.compile(r"\bload\(\s*(\w+)")
 
 
 class PossibleChange(NamedTuple):
@@ -71,7 +73,10 @@ def _of_dearest(log: LaunchLog) -> Iterator[PossibleChange]:
 def _knobs(log: LaunchLog) -> Iterator[PossibleChange]:
     now = log.time_us / log.count
     how = "timed on a part of its programs" if log.run.get("of_part") else "timed"
-    for change, us in log.run.get("changes_us", {}).items():
+    stream = log.run.get("of_part") and "M" not in _units(log)
+    least = float(log.run["launches"][0]["bounds"].get("HBM", 0.0)) if stream else 0.0
+    for change, timed in log.run.get("changes_us", {}).items():
+        us = max(timed, least)  # a part of a stream may find room in L2 for what it writes
         text = _change_text(change, str(log.run.get("compiler") or ""))
         if text and us < now:
             figure = f"{texts.micros(us)} us a launch in place of {texts.micros(now)}, {how}"
@@ -121,7 +126,7 @@ def _programs(log: LaunchLog) -> Iterator[PossibleChange]:
             f"{texts.micros(dispatched)} us.",
         )
     if used < cores:
-        saved = (now - launch["overhead_us"]) * (1 - used / cores)
+        saved = min((now - launch["overhead_us"]) * (1 - used / cores), _above_bounds(log))
         yield PossibleChange(
             saved * log.count,
             f"Give all {cores} cores work: {programs:,} programs leave {cores - used} of them idle; cut the work into "
@@ -139,7 +144,7 @@ def _larger_tiles(log: LaunchLog) -> Iterator[PossibleChange]:
     if ub is None or "M" in _units(log) or ub["peak_bytes"] > ROOMY * ub["capacity_bytes"]:
         return
     share = min(1.0, waits / launch["cycles"])
-    saved = log.time_us / log.count * share
+    saved = min(log.time_us / log.count * share, _above_bounds(log))
     yield PossibleChange(
         saved * log.count,
         f"Take larger tiles: the Vector unit waits {texts.percent(share)} of the time for data, and "
@@ -148,9 +153,18 @@ def _larger_tiles(log: LaunchLog) -> Iterator[PossibleChange]:
     )
 
 
+def _above_bounds(log: LaunchLog) -> float:
+    """What one launch takes beyond its largest bound: no overlap saves more."""
+    bounds = log.run["launches"][0]["bounds"].values()
+    return max(0.0, log.time_us / log.count - max(bounds, default=0.0))
+
+
 def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[PossibleChange]:
-    """What passes L2 again and again; products read a tile for each other one, and are left out."""
-    if not needed_bytes or any("M" in _units(x) for x in logs):
+    """What passes L2 again and again; products read a tile for each other one, and are left out.
+
+    Rows that are no whole lines of memory move more bytes, too: one tensor has to be loaded at several places.
+    """
+    if not needed_bytes or any("M" in _units(x) for x in logs) or not any(map(_loads_again, logs)):
         return
     moved = sum(x.count * x.run["launches"][0]["resources_bytes"].get("L2", 0.0) for x in logs)
     if moved < MOVED_TWICE * needed_bytes:
@@ -167,6 +181,13 @@ def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Pos
 def _units(log: LaunchLog) -> set[str]:
     pipes = log.run.get("pipes", {})
     return {n.rpartition(".")[2] for n, p in pipes.items() if p["busy_cycles"]}
+
+
+def _loads_again(log: LaunchLog) -> bool:
+    """Whether two lines load from one pointer."""
+    found = [LOAD.search(str(line["source"])) for line in log.run.get("lines", ())]
+    names = [m[1] for m in found if m]
+    return len(set(names)) < len(names)
 
 
 def _mib(n: float) -> str:

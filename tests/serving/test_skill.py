@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 from ascendtile.reports.judging import verdict
+from ascendtile.reports.judging.cheats.catalogue import CATALOGUE
 from ascendtile.reports.judging.verdict import Verdict
 from ascendtile.reports.serving.instructions import INSTRUCTIONS, skill
 from ascendtile.reports.serving.tools.catalogue import TOOLS
@@ -45,6 +46,13 @@ def test_every_field_that_is_ours_is_explained_and_each_that_is_named_is_there(t
     names = {f.name for f in fields(Verdict)} - ELSEWHERE - PLAIN
     quoted = set(re.findall(r"`(\w+)`", text))
     assert names <= quoted | {"verdict"}
+
+
+def test_every_cheat_is_named_by_its_name(text):
+    section = text.partition("## What counts as a cheat")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([a-z]+_[a-z]+)`", section))
+    assert named == CATALOGUE.keys()
+    assert all(p.instead in pages()["cheats"] for p in CATALOGUE.values())
 
 
 def test_every_tool_is_named_here_and_in_what_an_agent_is_told_first(text):

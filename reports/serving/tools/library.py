@@ -1,4 +1,4 @@
-"""Our own pages, docstrings and operators, by name: what the tool `docs` reads and searches.
+"""Our own pages, docstrings, operators and the list of cheats, by name: what the tool `docs` reads and searches.
 
 A name is a key of a dict: there is no way from it to another file.
 """
@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import metadata
 from pathlib import Path
 
-FIRST_PAGE = "README.md"
+FIRST_PAGE, CHEATS = "README.md", "cheats"
 FOLDERS = ("simulator", "kernels", "tiling", "reports")
 # Packages whose public names have docstrings that answer questions.
 DOCUMENTED = (
@@ -56,7 +56,7 @@ def pages() -> dict[str, str]:
     files = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*.md"))]
     first = str(metadata("ascendtile").json.get("description", ""))
     texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in files}
-    return {FIRST_PAGE: first} | texts | _operators()
+    return {FIRST_PAGE: first} | texts | {CHEATS: _cheats()} | _operators()
 
 
 @cache
@@ -79,6 +79,14 @@ def _signature(found: object) -> str:
         return str(inspect.signature(found))  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return ""
+
+
+def _cheats() -> str:
+    """What the judge refuses by name, and what to write instead."""
+    from ...judging.cheats.catalogue import CATALOGUE
+
+    told = (f"## {p.name}\n\n{p.what}\nShown by: {p.found}\nInstead: {p.instead}" for p in CATALOGUE.values())
+    return "\n\n".join(["# What the judge refuses", *told])
 
 
 def _operators() -> dict[str, str]:

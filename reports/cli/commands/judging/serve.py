@@ -65,21 +65,24 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     type=click.FloatRange(0.1, MOST),
     default=120.0,
     show_default=True,
-    help="Of a request at most.",
+    metavar="S",
+    help="Seconds of each process of a request at most.",
 )
 @click.option(
     "--cpu-seconds",
     type=click.FloatRange(0.1, MOST),
     default=60.0,
     show_default=True,
-    help="Of processor time of each process of a request.",
+    metavar="S",
+    help="Seconds of processor time of each process of a request.",
 )
 @click.option(
     "--memory-gib",
     type=click.FloatRange(0.1, MOST),
     default=8.0,
     show_default=True,
-    help="Of a request at most.",
+    metavar="N",
+    help="GiB of memory of each process of a request.",
 )
 @click.option("--skill", is_flag=True, help="Print the skill that teaches an agent the loop, and end.")
 @click.option(

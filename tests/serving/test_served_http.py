@@ -164,7 +164,11 @@ def test_the_process_that_workers_are_forked_from_is_replaced(served):
     assert served.ask("run", TINY)[0] == 200
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "stop",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive)],
+    ids=["ctrl-c", "sigterm"],
+)
 def test_a_server_that_is_told_to_stop_answers_and_leaves_nothing(start, stop):
     ending = start("--no-torch", "--slots", "1")
     with ThreadPoolExecutor(1) as thread:

@@ -141,7 +141,9 @@ def send(process, method, params):
     process.stdin.flush()
 
 
-@pytest.mark.parametrize("end", ["input", "ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "end", ["input", *(pytest.param(s, marks=pytest.mark.exhaustive) for s in ("ctrl-c", "sigterm"))]
+)
 def test_the_end_of_the_input_or_a_signal_leaves_nothing(alone, tmp_path, end):
     below = begin(alone)
     assert below
@@ -156,16 +158,9 @@ def test_the_end_of_the_input_or_a_signal_leaves_nothing(alone, tmp_path, end):
     assert b"Traceback" not in alone.stderr.read()
 
 
-def test_a_line_that_is_no_message_is_answered_or_passed_over(alone):
+def test_lines_that_are_no_messages_are_passed_over_and_nothing_but_messages_is_printed(alone):
     alone.stdin.write(b"hello\n\xff\xfe\n{}\n[]\n")
-    assert begin(alone)
-
-
-def test_nothing_but_messages_is_printed(alone):
     begin(alone)
-    send(
-        alone,
-        "tools/call",
-        {"name": "run", "arguments": {"script": "print('x')\nimport os\nos.system('echo y')"}},
-    )
+    script = "print('x')\nimport os\nos.system('echo y')"
+    send(alone, "tools/call", {"name": "run", "arguments": {"script": script}})
     assert json.loads(alone.stdout.readline())["result"]["structuredContent"]["output"] == "x\n"

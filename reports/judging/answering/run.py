@@ -16,7 +16,7 @@ import numpy as np
 
 from ....simulator import triton_shim
 from ....simulator.call import Call
-from ....simulator.device import device_everywhere
+from ....simulator.device import current_device, device_everywhere, using
 from ....simulator.observers import watch, watch_calls
 from ....simulator.triton_shim.scripts.collecting import Collector
 from ..answer_log import NOT_LOADED, AnswerLog, AnswerRequest, CallLog, Ended
@@ -160,7 +160,7 @@ class Answering:
     def _case(self, entry: Callable[..., Any], k: int, case: Any) -> tuple[CallLog, ...]:
         first = list(_array_names(self.asked.cases[k]))
         was = self.before.get("first", {})
-        logs = [self._call(entry, case, f"{k}.0", {n: was[n] for n in first if n in was})]
+        logs = [self._call(entry, case, f"{k}.0", {n: was[n] for n in first if n in was}, True)]
         self.dearest.returned(k, logs[0])
         if self.asked.second and logs[0].ended is None:
             second = _array_names(self.asked.second[k])
@@ -169,13 +169,13 @@ class Answering:
                 self.inputs["first"][name][...] = values
             if self.sampling:
                 self.sampling.refill()
-            logs.append(self._call(entry, case, f"{k}.1", others))
+            logs.append(self._call(entry, case, f"{k}.1", others, False))  # it takes the time of the first
         return tuple(logs)
 
     def _call(
-        self, entry: Callable[..., Any], case: Any, path: str, before: Mapping[str, np.ndarray]
+        self, entry: Callable[..., Any], case: Any, path: str, before: Mapping[str, np.ndarray], timed: bool
     ) -> CallLog:
-        """One call. before: what the arrays of the inputs held."""
+        """One call. before: what the arrays of the inputs held. timed: whether its launches are."""
         tensors = {n: x for n, x in named_leaves(dict(enumerate(case[0])) | case[1]) if is_tensor(x)}
         alive = set(threading.enumerate())
         self.seen = OneCall()
@@ -184,7 +184,8 @@ class Answering:
         if self.sampling:
             self.sampling.begin()
         out, end = None, None
-        with record_ops(self.asked.name) as ops:
+        how = replace(current_device(), time=timed)
+        with record_ops(self.asked.name) as ops, using(how):
             seed_everything(WEIGHTS_SEED)
             try:
                 out = entry(*case[0], **case[1])

@@ -235,8 +235,11 @@ class Answering:
         return tuple(n for n, was in before.items() if n in now and now[n].tobytes() != was.tobytes())
 
     def _outputs(self, out: Any, path: str) -> dict[str, Any]:
-        """What was returned, as plain tensors."""
-        return to_message(out, self.outputs if self.asked.values else None, path)
+        """What was returned, as plain tensors: copies, as the next call may write into the same memory."""
+        arrays: Arrays | None = {} if self.asked.values else None
+        message = to_message(out, arrays, path)
+        self.outputs |= {n: x.copy() for n, x in (arrays or {}).items()}
+        return message
 
 
 def _array_names(message: Any) -> Iterator[str]:

@@ -12,6 +12,8 @@ from operator import is_
 from types import FunctionType
 from typing import Any
 
+from ....simulator import observers
+from ....simulator.device import Device, current_device
 from ..verdict import Cheat
 
 TORCH = (
@@ -60,6 +62,53 @@ def replaced(before: Snapshot) -> list[Cheat]:
         for name, x in was.items()
         if now.get(name) is not x and _is_function(x)
     ]
+
+
+DEVICE_OPTIONS = (
+    "values",
+    "time",
+    "cube_math_type",
+    "compiler",
+    "compiler_version",
+    "l2",
+    "accumulate",
+    "hf32_round",
+    "cold_code",
+    "out_of_bounds",
+    "masked",
+)
+
+
+def is_same_device(one: Device, other: Device) -> bool:
+    """Whether a launch is on the judge's device: product and what a launch's own options do not change."""
+    return one.product is other.product and all(getattr(one, n) == getattr(other, n) for n in DEVICE_OPTIONS)
+
+
+class JudgeState:
+    """What tells the judge of launches and their time, and is data: who watches, and the figures of the product."""
+
+    def __init__(self) -> None:
+        self.device = current_device()
+        self.figures = self._figures()
+        self.watching = self._watching()
+
+    @staticmethod
+    def _watching() -> tuple[Any, ...]:
+        lists = (observers._watchers, observers._timers, observers._callers, observers._quiet)
+        return tuple(tuple(x) for x in lists)
+
+    def changed(self) -> str:
+        """What is no longer as it was; "" if nothing is."""
+        now = self._watching()
+        same = [len(a) == len(b) and all(map(is_, a, b)) for a, b in zip(self.watching, now, strict=True)]
+        if not all(same):
+            return "changes who is told of launches"
+        if current_device() is not self.device:
+            return "leaves another device in force"
+        return "" if self._figures() == self.figures else "changes figures of the product"
+
+    def _figures(self) -> dict[str, Any]:
+        return {key: figure.value for key, figure in self.device.product.figures_by_key.items()}
 
 
 def _same(was: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -39,7 +39,6 @@ ASKED = {
     "os.symlink": "sandbox_escape",
     "os.truncate": "sandbox_escape",
     "os.chdir": "sandbox_escape",
-    "os.putenv": "sandbox_escape",
     "pty.": "sandbox_escape",
     "shutil.": "sandbox_escape",
     "signal.": "sandbox_escape",
@@ -268,9 +267,18 @@ def _opened(
         return Cheat(name="sandbox_escape", message="takes over an open file by its number", line=line)
     real = os.path.realpath(os.fsdecode(path))
     allowed = real in READ_ONLY_FILES or (real + os.sep).startswith((*folders, *READ_ONLY_FOLDERS))
-    if real == os.devnull or (allowed and not written):
+    if real == os.devnull or (not written and (allowed or _is_importing(frame, files))):
         return None
     return Cheat(name="sandbox_escape", message=f"{'writes' if written else 'opens'} a file", line=line)
+
+
+def _is_importing(frame: Any, files: frozenset[str]) -> bool:
+    """Whether a module of others is being imported, between the answer and here: it may read what it likes."""
+    while frame is not None and frame.f_code.co_filename not in files:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _shown(args: tuple[Any, ...]) -> str:

@@ -30,7 +30,7 @@ from ..seeds import WEIGHTS_SEED, seed_everything
 from ..tasks.loading import as_list
 from .array_memory import ArrayMemory
 from .endings import ended
-from .fingerprints import replaced, snapshot
+from .fingerprints import JudgeState, is_same_device, replaced, snapshot
 from .launches import launch_logs, narrow_tensors, narrowed_in
 from .loading import entry_of, files_of, held_by, module_of
 from .memory import TorchMemory
@@ -78,6 +78,7 @@ class OneCall:
     """What is seen during one call."""
 
     launches: Collector = field(default_factory=Collector)
+    other_devices: dict[int, None] = field(default_factory=dict)
     narrowed: dict[NarrowedValue, None] = field(default_factory=dict)
 
 
@@ -104,6 +105,7 @@ class Answering:
         self.streams = Streams()
         self.files = files_of(asked)
         self.seen, self.dearest = OneCall(), DearestLaunch()
+        self.untouched: JudgeState
 
     def blocks(self) -> Iterator[Any]:
         """What is in force while the answer runs."""
@@ -118,6 +120,8 @@ class Answering:
 
     def _called(self, call: Call) -> None:
         self.dearest.tell(call)
+        if not is_same_device(call.device, self.untouched.device):
+            self.seen.other_devices[self._line()] = None
         self.memory.launched(call)
         self.streams.launched(self._line())
         self.seen.narrowed |= dict.fromkeys((*narrowed_in(call), *narrow_tensors(call, FEW_ELEMENTS)))
@@ -138,7 +142,7 @@ class Answering:
             from_message(x or {"plain": None}, arrays) for x in (self.asked.init, self.asked.state)
         )
         cases = [from_message(case, arrays) for case in self.asked.cases]
-        functions, guard = snapshot(), Guard(self.files)
+        functions, guard, self.untouched = snapshot(), Guard(self.files), JudgeState()
         disarm = guard.arm()
         try:
             calls, end = self._answered(init, state, cases)
@@ -198,9 +202,15 @@ class Answering:
             changed_inputs=self._changed(before) if self.asked.values else (),
             host_elements=self.memory.host_elements,
             unsynchronised=self.streams.unsynchronised,
+            other_devices=tuple(self.seen.other_devices),
+            tampered=self.untouched.changed(),
             threads=tuple(t.name for t in threading.enumerate() if t not in alive),
         )
-        outputs = None if end else self._outputs(out, path)
+        outputs = None
+        try:
+            outputs = None if end else self._outputs(out, path)
+        except Exception as e:  # what is no tensor, or one without memory
+            end = ended(e, self.files)
         end, refused = self._sampled(out, path, end)
         return CallLog(
             launches=launch_logs(self.seen.launches),

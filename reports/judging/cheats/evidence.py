@@ -49,6 +49,7 @@ class NarrowedValue:
 class CallEvidence:
     """One call. host_elements: how many elements of tensors the host read, or made out of the sight of torch.
 
+    other_devices: lines of launches on a device that the answer chose. tampered: what of the judge was changed, in words.
     changed_inputs: inputs that the call wrote to. unsynchronised: lines of launches on a stream of the answer's own that
     nobody waited for. threads: names of threads that were alive at its return.
     """
@@ -57,8 +58,9 @@ class CallEvidence:
     narrowed: tuple[NarrowedValue, ...] = ()
     changed_inputs: tuple[str, ...] = ()
     host_elements: int = 0
-    host_line: int = 0
     unsynchronised: tuple[int, ...] = ()
+    other_devices: tuple[int, ...] = ()
+    tampered: str = ""
     threads: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

@@ -148,6 +148,12 @@ def _around(evidence: CallEvidence, case: CaseFacts) -> Iterator[Cheat]:
         yield Cheat(
             name="stream_escape", message="launches on a stream that nobody waits for", line=line or None
         )
+    for line in evidence.other_devices[:1]:
+        yield Cheat(
+            name="harness_tampered", message="launches on a device of its own choice", line=line or None
+        )
+    if evidence.tampered:
+        yield Cheat(name="harness_tampered", message=evidence.tampered)
     if evidence.threads:
         yield Cheat(name="thread_escape", message="a thread goes on after the call")
 

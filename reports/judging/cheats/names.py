@@ -121,6 +121,8 @@ BUILTINS = {  # where the answer has no such name of its own
     "__builtins__": "hidden_code",
     "open": "sandbox_escape",
     "breakpoint": "stack_read",
+    "dir": "hidden_code",
+    "vars": "hidden_code",
 }
 # Attribute of anything -> cheat.
 ATTRIBUTES = {

@@ -98,6 +98,15 @@ class _Reader:
         full = self.aliases.full(node)
         if full in known.NAMES and not self._only_asks(node):
             yield known.NAMES[full], f"uses {full}", node
+        own = f"{known.OWN}.simulator."
+        if (
+            full
+            and full.startswith(own)
+            and full.removeprefix(own).partition(".")[0] not in known.PUBLIC_NAMES
+        ):
+            yield "harness_tampered", f"uses {full}", node
+        if node.attr == "__dict__" and self.aliases.is_imported(node.value) and full != node.attr:
+            yield "hidden_code", f"looks through the names of {self.aliases.full(node.value)}", node
 
     def _only_asks(self, node: ast.Attribute) -> bool:
         """`"x" in sys.modules` looks at nothing."""

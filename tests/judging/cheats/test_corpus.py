@@ -9,7 +9,8 @@ from ascendtile.reports.judging.cheats.static import static_cheats
 from ascendtile.reports.judging.judge import TORCH_MODULES, judge
 from ascendtile.reports.judging.processes import Pool
 
-from .corpus import PAIRS, TASKS, answer
+from .answers import TASKS, answer
+from .pairs import PAIRS
 
 HONEST = {answer(p.task, **p.honest): p for p in PAIRS}  # many pairs have the same twin
 UNSEEN = ("below_floor",)  # which no answer reaches here: see test_judging.py

@@ -9,6 +9,7 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.reports.judging.answer_log import LaunchLog
 from ascendtile.reports.judging.answering.launches import launch_logs
+from ascendtile.reports.judging.cheats.catalogue import CATALOGUE
 from ascendtile.reports.judging.pricing.candidates import candidates
 from ascendtile.reports.judging.pricing.confidence import HIGH, MEDIUM, by_figures, confidence
 from ascendtile.reports.judging.pricing.suggestion import suggestion
@@ -168,17 +169,13 @@ def test_what_fits_is_told_of_what_does_not():
         scaled[(X.size // block,)](X, X, X.size, BLOCK=block)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [("torch_compute", "in the kernel"), ("cached_output", "anew in every call"), ("made_up", "in a kernel")],
-)
-def test_of_a_cheat_the_honest_way_is_told(name, words):
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_of_a_cheat_the_honest_way_is_told(name):
     cheat = Cheat(name=name, message="torch.mm is called.", line=3)
-    said = suggestion(
-        Verdict(verdict="cheat", message="", compiled=True, product="ascend910b3", cheats=(cheat,))
-    )
+    verdict = Verdict(verdict="cheat", message="", compiled=True, product="ascend910b3", cheats=(cheat,))
+    said = suggestion(verdict)
     assert said.startswith("Line 3: torch.mm is called; ")
-    assert words in said
+    assert CATALOGUE[name].instead[1:] in said
 
 
 def test_other_verdicts_have_a_sentence_each():

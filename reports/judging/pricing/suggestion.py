@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ...facts import texts
 from ..answer_log import LaunchLog
+from ..cheats.catalogue import CATALOGUE
 from ..verdict import CHEAT, DEFERRED, FAILED, NO_FIT, NOT_COMPILED, WRONG, Verdict
 from .candidates import candidates
 
@@ -14,25 +15,6 @@ NEAR_BOUND = 0.9  # of the time
 MOST_TEXT = 300
 LOADING = ("MTE1", "MTE2", "HBM", "L2")
 FITS = re.compile(r"^(?:Tried|Of .*knobs).*fits?: .*$", re.MULTILINE)
-
-# What to write in place of a cheat, by the beginning of its name.
-HONEST = {
-    "torch": "write this operation in the kernel, with tl. operations on tiles, and let the host only make the outputs",
-    "no_kernel": "launch a kernel in every call that computes the outputs from the inputs",
-    "unused": "return what the kernel writes",
-    "cached": "compute the outputs anew in every call: the inputs may have changed in place",
-    "constant": "compute the outputs from the inputs of the call",
-    "stale": "let the kernel write every element of the outputs in every call",
-    "partial": "let the grid and the masks cover every element of the outputs",
-    "returned_input": "make an output of its own with torch.empty_like, and let the kernel write it",
-    "lower_precision": "keep the operands in the type of the task, and cast only where it does",
-    "timing": "leave the functions of time as they are: the time is simulated",
-    "reference": "leave the task's module alone: what the answer needs is in its arguments",
-    "stack": "take what is needed from the arguments",
-    "stream": "launch on the current stream, or wait for the other one before returning",
-    "below_floor": "read all inputs and write all outputs within the call",
-    "ghost": "launch the kernel for all inputs, not behind a condition",
-}
 
 
 def suggestion(verdict: Verdict, logs: Sequence[LaunchLog] = (), needed_bytes: int | None = None) -> str:
@@ -61,12 +43,11 @@ def _sentence(text: str) -> str:
 
 def _honest(verdict: Verdict) -> str:
     cheat = verdict.cheats[0] if verdict.cheats else None
-    if cheat is None:
+    if cheat is None or cheat.name not in CATALOGUE:
         return "Compute the outputs in a kernel, from the inputs of the call."
-    found = (text for start, text in HONEST.items() if cheat.name.startswith(start))
-    way = next(found, "compute the outputs in a kernel, from the inputs of the call")
     place = f"Line {cheat.line}: " if cheat.line else ""
-    return f"{place}{cheat.message.rstrip('.')}; {way}"
+    way = CATALOGUE[cheat.name].instead
+    return f"{place}{cheat.message.rstrip('.')}; {way[:1].lower()}{way[1:]}"
 
 
 def _mend(verdict: Verdict) -> str:

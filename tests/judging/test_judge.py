@@ -82,6 +82,16 @@ class ModelNew(nn.Module):
         linear[(1,)](x, w, b, out, total, R=5, C=16, N=3)
         return out, total
 """
+TASK_OF_ONE_INPUT = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return RIGHT
+
+def get_inputs():
+    return [torch.rand(300)]
+"""
 GROUPED = """
 import json
 import os
@@ -283,6 +293,18 @@ def test_without_a_reference_the_time_is_told_and_the_verdict_deferred(torch_poo
     assert (found.verdict, found.correctness) == ("deferred", None)
     assert said in found.message
     assert found.time_us > 0
+
+
+@pytest.mark.extra("torch")
+@pytest.mark.parametrize("right", ["torch.full_like(x, 2.0)", "torch.full((300,), 2.0, device='npu')"])
+def test_a_constant_is_the_answer_to_a_task_that_reads_no_input(torch_pool, tmp_path, right):
+    task = TASK_OF_ONE_INPUT.replace("RIGHT", right)
+    answer = RELU.replace(
+        "tl.maximum(tl.load(x_ptr + at, mask=at < n), 0.0)", "tl.full((BLOCK,), 2.0, tl.float32)"
+    )
+    found = judged(torch_pool, tmp_path, task, answer, trials=False)
+    assert found.outputs[0].passed
+    assert (found.verdict, found.cheats) == ("correct", ())
 
 
 @pytest.mark.extra("torch")

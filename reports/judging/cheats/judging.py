@@ -47,6 +47,11 @@ class CaseFacts:
         floating = [t.dtype for t in tensors if t.dtype.startswith(("float", "bfloat"))]
         return bool(floating) and all(x in ("float32", "float64") for x in floating)
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether the task only makes tensors that no input is in, as `torch.full` and `torch.zeros_like` do."""
+        return bool(self.ops) and all(classify(op) == "create" for op in self.ops)
+
 
 def judged_cheats(calls: Sequence[CallLog], case: CaseFacts) -> tuple[Cheat, ...]:
     """Cheats in the calls of one case, each name once, the most telling first."""
@@ -135,7 +140,8 @@ def _returned(call: CallLog, evidence: CallEvidence, case: CaseFacts) -> Iterato
     from_launch = [t for t in tensors if t.from_launch]
     if call.launches and tensors and not from_launch:
         yield Cheat(name="unused_kernel", message="no kernel writes what is returned")
-    if case.inputs and from_launch and not any(t.from_inputs for t in from_launch):
+    reads = any(t.from_inputs for t in from_launch)
+    if case.inputs and from_launch and not reads and not case.is_constant:
         yield Cheat(name="constant_output", message="no kernel that writes the output reads an input")
 
 

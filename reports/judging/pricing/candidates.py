@@ -117,7 +117,7 @@ def _slow_lines(log: LaunchLog) -> Iterator[PossibleChange]:
 def _programs(log: LaunchLog) -> Iterator[PossibleChange]:
     launch, now = log.run["launches"][0], log.time_us / log.count
     programs, cores, used = (launch[n] for n in ("programs", "cores", "cores_used"))
-    dispatched = now - log.run.get("lifted_us", {}).get("dispatch", now)
+    dispatched = min(now - log.run.get("lifted_us", {}).get("dispatch", now), _above_bounds(log))
     if programs > 2 * cores:
         yield PossibleChange(
             dispatched * log.count,

@@ -13,7 +13,12 @@ from .candidates import candidates
 
 NEAR_BOUND = 0.9  # of the time
 MOST_TEXT = 300
-LOADING = ("MTE1", "MTE2", "HBM", "L2")
+# How there is less of what binds, by the last part of its name.
+LESS = {
+    **dict.fromkeys(("MTE1", "MTE2"), "larger tiles that are used more often"),
+    **dict.fromkeys(("HBM", "L2"), "fewer bytes: every input read once, nothing written that is read again"),
+    "launch": "fewer launches and programs",
+}
 FITS = re.compile(r"^(?:Tried|Of .*knobs).*fits?: .*$", re.MULTILINE)
 
 
@@ -115,9 +120,5 @@ def _at_bound(verdict: Verdict, tried: bool) -> str:
     allows = f"{name} ({bound.name}) allows {texts.micros(bound.time_us)} us, {texts.percent(bound.share)} of the time"
     if bound.share < NEAR_BOUND:
         return f"{said}; {allows}: let loads, arithmetic and stores of different tiles overlap, or do less of what binds"
-    way = (
-        "with larger tiles that are used more often"
-        if bound.name.endswith(LOADING)
-        else "with another algorithm"
-    )
-    return f"{said}; {allows}, so only less of it is faster, {way}"
+    part = bound.name.rpartition(".")[2]
+    return f"{said}; {allows}, so only less of it is faster, with {LESS.get(part, 'another algorithm')}"

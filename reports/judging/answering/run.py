@@ -16,7 +16,7 @@ import numpy as np
 
 from ....simulator import triton_shim
 from ....simulator.call import Call
-from ....simulator.device import current_device, device_everywhere, using
+from ....simulator.device import Device, current_device, device_everywhere, using
 from ....simulator.observers import watch, watch_calls
 from ....simulator.triton_shim.scripts.collecting import Collector
 from ..answer_log import NOT_LOADED, AnswerLog, AnswerRequest, CallLog, Ended
@@ -75,8 +75,9 @@ def _sampled_calls(asked: AnswerRequest, fds: Mapping[str, int]) -> Any:
 
 @dataclass
 class OneCall:
-    """What is seen during one call."""
+    """What is seen during one call. device: that its launches are to be on."""
 
+    device: Device = field(default_factory=current_device)
     launches: Collector = field(default_factory=Collector)
     other_devices: dict[int, None] = field(default_factory=dict)
     narrowed: dict[NarrowedValue, None] = field(default_factory=dict)
@@ -120,7 +121,7 @@ class Answering:
 
     def _called(self, call: Call) -> None:
         self.dearest.tell(call)
-        if not is_same_device(call.device, self.untouched.device):
+        if not is_same_device(call.device, self.seen.device):
             self.seen.other_devices[self._line()] = None
         self.memory.launched(call)
         self.streams.launched(self._line())
@@ -182,13 +183,13 @@ class Answering:
         """One call. before: what the arrays of the inputs held. timed: whether its launches are."""
         tensors = {n: x for n, x in named_leaves(dict(enumerate(case[0])) | case[1]) if is_tensor(x)}
         alive = set(threading.enumerate())
-        self.seen = OneCall()
+        how = replace(self.untouched.device, time=timed)
+        self.seen = OneCall(how)
         self.streams.begin()
         self.memory.begin(list(tensors.values()))
         if self.sampling:
             self.sampling.begin()
         out, end = None, None
-        how = replace(current_device(), time=timed)
         with record_ops(self.asked.name) as ops, using(how):
             seed_everything(WEIGHTS_SEED)
             try:

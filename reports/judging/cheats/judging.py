@@ -49,8 +49,11 @@ class CaseFacts:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the task only makes tensors that no input is in, as `torch.full` and `torch.zeros_like` do."""
-        return bool(self.ops) and all(classify(op) == "create" for op in self.ops)
+        """Whether the task only makes tensors that no input is in, as `torch.full` and `torch.zeros_like` do; also where
+        nothing is known of it, neither operations nor values."""
+        if not self.ops:
+            return self.values is None
+        return all(classify(op) == "create" for op in self.ops)
 
 
 def judged_cheats(calls: Sequence[CallLog], case: CaseFacts) -> tuple[Cheat, ...]:

@@ -82,7 +82,10 @@ class Desk:
     async def _in_thread(self, asked: ClientRequest, request: Mapping[str, Any]) -> Answer:
         call = partial(self._call, asked, request)
         try:
-            return await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self.threads)
+            answer: Answer = await anyio.to_thread.run_sync(
+                call, abandon_on_cancel=True, limiter=self.threads
+            )
+            return answer
         finally:
             asked.cancel.cancel()  # over, or nobody waits for it any more
 

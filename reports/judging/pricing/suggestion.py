@@ -50,7 +50,7 @@ def _honest(verdict: Verdict) -> str:
     cheat = verdict.cheats[0] if verdict.cheats else None
     if cheat is None or cheat.name not in CATALOGUE:
         return "Compute the outputs in a kernel, from the inputs of the call."
-    place = f"Line {cheat.line}: " if cheat.line else ""
+    place = f"Line {cheat.line}: " if cheat.line else "The answer: "
     way = CATALOGUE[cheat.name].instead
     return f"{place}{cheat.message.rstrip('.')}; {way[:1].lower()}{way[1:]}"
 

@@ -19,7 +19,7 @@ class Limits:
     """What one call may take. Beyond any of them its process and all that it started are killed.
 
     cpu_s: processor time of each process, in whole seconds (rounded up: the kernel counts it so).
-    wall_s: time from the fork to the end.
+    wall_s: time from the fork to the end, for what sleeps. Ten times the other: a busy machine is slow for everybody.
     memory_bytes: what its processes hold beyond what they were forked with: memory that was touched, and files in memory.
         Address space that nobody touches is free: zeros of 6 GB are no 6 GB.
     files: open files of each process.
@@ -29,7 +29,7 @@ class Limits:
     """
 
     cpu_s: float = 60.0
-    wall_s: float = 120.0
+    wall_s: float = 600.0
     memory_bytes: int = 8 * GiB
     files: int = 256
     processes: int = 64

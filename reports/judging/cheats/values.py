@@ -84,4 +84,4 @@ def _smallest(dtype: Any) -> float:
     """Below it, results may be 0 on the device."""
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(dtype).smallest_normal)
+    return float(ml_dtypes.finfo(dtype).smallest_normal)  # type: ignore[no-untyped-call]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ def judged(request: dict[str, Any], fds: dict[str, int]) -> Answer:
                     kept.append([_array(x) if is_tensor(x) else None for x in given])
         habits = _habits(task, reference, request) if any(request["habits"]) else [{} for _ in seen]
     encode = Encoder({}).encode
-    facts = [replace(value_facts(*x), **h).to_json() for x, h in zip(seen, habits, strict=True)]
+    facts = [{**value_facts(*x).to_json(), **h} for x, h in zip(seen, habits, strict=True)]
     outputs = [[encode(x, ComparedOutput) for x in _over_calls(calls)] for calls in found]
     return {"outputs": outputs, "values": facts}, {}
 

@@ -11,7 +11,7 @@ from ...interpreter.backend import AddressBackend
 from ...interpreter.faults import place
 from ...interpreter.flat_pointers import FlatMemory
 from ...interpreter.program_order.loop_lanes import ChosenLanes, LoopLanes
-from ...interpreter.program_order.spans import runs_of
+from ...interpreter.program_order.spans import MAX_RUNS, runs_of
 from ...interpreter.state import DataDependentError, InterpreterState
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import OPAQUE, Affine, Box, Opaque, Pointers, take
@@ -69,6 +69,12 @@ class StoresTo(KnownIndices):
             return
         lanes, programs = self.interpreter.lanes, self.interpreter.programs
         near = self._near(pointer, mask, len(programs))
+        rows = len(near) * op.operand(0).numel // max((1, *op.operand(0).shape))
+        if rows > MAX_RUNS:  # `runs_of` would take whole tiles for their hulls
+            self.too_many = True
+            raise DataDependentError(
+                f"{place(op)}: {rows} rows of tiles lie near what is wanted, over {MAX_RUNS}"
+            )
         self.too_many |= len(near) * op.operand(0).numel > MOST_ELEMENTS
         row, low, high = byte_runs(op, pointer.take(near), take(mask, near), len(near))
         first, last = self.wanted.met(low, high)

@@ -110,7 +110,11 @@ def _host(evidence: CallEvidence, case: CaseFacts) -> Iterator[Cheat]:
 
 
 def _launched(k: int, done: Sequence[CallLog], case: CaseFacts) -> Iterator[Cheat]:
-    """A call without launches. k: its number."""
+    """A call without launches, or one that shows that the first, which is timed, left some out. k: its number."""
+    first, now = (sum(x.count for x in done[n].launches) for n in (0, k))
+    if now > first > 0:
+        message = f"the second call launches {now} kernels, the first, which is timed, {first}"
+        yield Cheat(name="harness_tampered", message=message)
     if done[k].launches or not case.elements:
         return
     if k and done[0].launches:

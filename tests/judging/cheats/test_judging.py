@@ -49,6 +49,7 @@ def returned(**fields):
         ({"launches": (), "facts": {"sites": (LaunchSite(3, True, True),)}}, "ghost_branch"),
         ({"launches": (), "facts": {"sites": (LaunchSite(3, False, False),)}}, "forgotten_kernel"),
         ({"second": ()}, "cached_output"),
+        ({"second": (LAUNCH, LAUNCH)}, "harness_tampered"),
         ({"facts": {"values": ValueFacts(unchanged=(0,))}}, "cached_output"),
         (returned(from_launch=False), "unused_kernel"),
         (returned(from_inputs=False), "constant_output"),

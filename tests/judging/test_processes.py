@@ -151,6 +151,16 @@ def test_a_child_sees_its_own_processes_and_no_files_but_those_of_python(zygote,
 
 
 @LINUX
+def test_a_folder_of_tmp_that_holds_packages_is_seen_there(tmp_path):
+    """As a virtual environment in /tmp is."""
+    (tmp_path / "a_module.py").write_text("FOUND = 1")
+    away = [str(tmp_path / "a_module.py"), str(tmp_path.parent / "other")]
+    with Zygote(folders=[CALLED, tmp_path]) as own:
+        reply = own.call("process_functions:told", {"paths": away}, limits=Limits())
+    assert reply.answer["seen"] == away[:1], reply.reason
+
+
+@LINUX
 def test_a_child_cannot_change_what_it_is_kept_from(zygote, call):
     if "files" not in zygote.kept_from:
         pytest.skip("this system forbids namespaces")

@@ -23,6 +23,8 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 REMOUNT = 32
 PACKAGES = ("site-packages", "dist-packages")
 FEW_BYTES = 1 << 20  # of a root of empty folders
+_shown: list[str] = []  # and `_linked`: since this process entered its view
+_linked: dict[str, str] = {}
 
 
 def python_folders() -> list[str]:
@@ -53,13 +55,14 @@ def links(paths: Iterable[str]) -> dict[str, str]:
 def enter(folders: Iterable[str]) -> None:
     """From now on this process, which must have mounts of its own, sees these folders and those of the system."""
     wanted = [*SYSTEM, *SYSTEM_FILES, *folders]
-    shown, linked = outermost(wanted), links(wanted)
+    _shown[:] = outermost(wanted)
+    _linked.update(links(wanted))
     mount("tmpfs", BUILT_AT, "tmpfs", NO_SUID | NO_DEVICES, f"size={FEW_BYTES},mode=755")
     os.mkdir(BUILT_AT + OLD)
     turn_root(BUILT_AT, BUILT_AT + OLD)
-    for path in shown:
-        _show(path)
-    for path, target in linked.items():
+    for path in _shown:
+        _show(path, OLD + path)
+    for path, target in _linked.items():
         _link(path, target)
     _devices()
     for name in ("/proc", "/tmp"):
@@ -70,13 +73,13 @@ def enter(folders: Iterable[str]) -> None:
     mount("none", "/", flags=REMOUNT | BIND | READ_ONLY | NO_SUID | NO_DEVICES)
 
 
-def _show(path: str) -> None:
+def _show(path: str, source: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    if os.path.isdir(OLD + path):
+    if os.path.isdir(source):
         os.makedirs(path, exist_ok=True)
     else:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
-    mount_read_only(OLD + path, path)
+    mount_read_only(source, path)
 
 
 def _link(path: str, target: str) -> None:
@@ -96,6 +99,13 @@ def _devices() -> None:
 
 
 def fresh_places(bytes_of_tmp: int) -> None:
-    """In a child with mounts of its own: only its own processes in /proc, an empty /tmp."""
+    """In a child with mounts of its own: only its own processes in /proc; in /tmp only what it is to see of that folder."""
     mount("proc", "/proc", "proc", NO_SUID | NO_DEVICES)
+    kept = {path: os.open(path, os.O_PATH) for path in _shown if path.startswith("/tmp/")}
     mount("tmpfs", "/tmp", "tmpfs", NO_SUID | NO_DEVICES, f"size={bytes_of_tmp},mode=1777")
+    for path, fd in kept.items():
+        _show(path, f"/proc/self/fd/{fd}")
+        os.close(fd)
+    for path, target in _linked.items():
+        if path.startswith("/tmp/"):
+            _link(path, target)

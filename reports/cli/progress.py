@@ -85,17 +85,22 @@ def exploring(title: str, objective: str) -> Iterator[Report]:
 
 
 @contextmanager
-def stopped_by_sigterm() -> Iterator[None]:
-    """SIGTERM stops a sweep as Ctrl-C does: what is done is kept and shown."""
+def stopped_by_signals() -> Iterator[None]:
+    """SIGTERM, and SIGHUP of a terminal that is closed, stop as Ctrl-C does: what is done is kept, what was started ends.
+
+    One that is ignored (`nohup`) stays so.
+    """
 
     def stop(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    heard = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = [(n, signal.signal(n, stop)) for n in heard]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def state_line(work: at_work.Work, candidate: tuple[int, int] | None, seconds: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from typing import TYPE_CHECKING
 
 from ...simulator.errors import UsageError
@@ -11,7 +10,7 @@ from ...simulator.products.quantity import show
 from ...simulator.record.run import Run
 from ..facts import texts
 from .baseline.entry import BaselineEntry, difference, same_kernel
-from .baseline.state import UPDATE, BaselineState, current
+from .baseline.state import BaselineState, current
 from .runs import one_run
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def _key(label: str | None, entry: BaselineEntry) -> str:
 def _compare_with_file(state: BaselineState, key: str, entry: BaselineEntry, rel: float, abs: float) -> None:
     assert state.test is not None
     test = state.test.nodeid
-    accept = f"to accept it: pytest {UPDATE} {shlex.quote(test)}"
+    accept = f"to accept it: {state.update_command(state.test.shown)}"
     entries = state.entries.get(test, {})
     if key not in entries:
         has = f"; of this test it has {_listed(entries)}" if entries else ""
@@ -143,7 +142,7 @@ def _differs(before: BaselineEntry, after: BaselineEntry, allowed: float, whose:
     change = after.cycles - before.cycles
     part = f", {texts.signed_percent(change / before.cycles)}" if before.cycles else ""
     head = (
-        f"{after.kernel} takes {_cycles(after.cycles)}, {whose} has {texts.count(before.cycles)} "
+        f"{after.kernel} takes {_cycles(after.cycles)}, {whose} has {_digits(before.cycles)} "
         f"({_signed(change)}{part}; allowed {'none' if not allowed else f'+-{_digits(allowed)}'})"
     )
     model = (

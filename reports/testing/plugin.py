@@ -6,6 +6,7 @@ numpy nor a part of ascendtile is loaded before a fixture or an option of it is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("--ascendtile-baseline")
     shown = given or config.getini("ascendtile_baseline")
     path = Path(given).absolute() if given else config.rootpath / shown
-    state = BaselineState(path, shown, config.getoption(UPDATE))
+    options = (f"--ascendtile-baseline={given}",) if given else ()
+    state = BaselineState(path, shown, config.getoption(UPDATE), options)
     config.stash[STATE] = state
     begin(state)
     config.stash[TRITON] = config.getini("ascendtile_triton")
@@ -92,11 +94,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     state = item.config.stash[STATE]
-    state.test = AssertedTest(item.nodeid)
+    state.test = AssertedTest(item.nodeid, _from_here(item))
     try:
         return (yield)
     finally:
         state.test = None
+
+
+def _from_here(item: pytest.Item) -> str:
+    """The id of a test, which is relative to the root, as pytest takes it in the folder that it was started in."""
+    file, *names = item.nodeid.split("::")
+    path = os.path.relpath(item.config.rootpath / file, item.config.invocation_params.dir)
+    return "::".join([path, *names])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -129,7 +129,8 @@ def test_a_run_with_a_larger_buffer_is_held_against_the_product_as_it_is():
 
 def test_limits_that_make_no_sense_are_refused(large):
     for limits, message in (
-        ({"ubb": 1}, "no buffer 'ubb'; there are "),
+        ({"ubb": 1}, "no buffer 'ubb'; there are ub, l1, l0a, l0b, l0c, bt$"),
+        ({"ub_reserved_default": 1}, "no buffer 'ub_reserved_default'"),
         ({"ub": "1KB"}, "write KiB"),
         ({"ub": -1}, "must not be negative"),
         ({"ub": None}, "must be a number in bytes"),
@@ -191,6 +192,18 @@ def test_nan_and_infinity_stand_where_they_have_to(got, want):
     text = failure(assert_ulp, same, np.array([2.0, np.nan, np.inf, want]), max=1e9)
     assert f"[3]: got {got!r}, want {want!r}" in text
     assert_ulp(same, same.astype(np.float64), max=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, ml_dtypes.bfloat16])
+def test_what_the_format_rounds_to_infinity_is_that_infinity(dtype):
+    top = float(ml_dtypes.finfo(dtype).max)
+    tie = top + top * float(ml_dtypes.finfo(dtype).eps) / (2 - float(ml_dtypes.finfo(dtype).eps)) / 2
+    for sign in (1, -1):
+        infinite = np.array([sign * np.inf], dtype)
+        for want in (tie, 2 * top, 1e300):
+            assert_ulp(infinite, np.array([sign * want]), max=0.5)
+            failure(assert_ulp, infinite, np.array([-sign * want]), max=1e9)
+        failure(assert_ulp, infinite, np.array([sign * np.nextafter(tie, 0)]), max=1e9)
 
 
 def test_what_cannot_be_compared_is_refused():

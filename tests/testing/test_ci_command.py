@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.reports.terminal.console import as_text
-from ascendtile.reports.testing.baseline.entry import BaselineEntry
+from ascendtile.reports.testing.baseline.entry import BaselineEntry, difference
 from ascendtile.reports.testing.baseline.file import write_baseline
+from ascendtile.reports.testing.ci import commits
 from ascendtile.reports.testing.ci.changes import FASTER, GONE, NEW, OTHER, SAME, SLOWER, compare_baselines
 from ascendtile.reports.testing.ci.markdown import MOST_CHARACTERS, changes_markdown, escape
 from ascendtile.reports.testing.ci.views import changes_json, changes_page
@@ -210,6 +212,59 @@ def test_what_cannot_be_compared_is_refused_with_status_2(repository, refused, t
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(outside.parent))
     assert "not a git repository" in refused("ci")
     assert "does not exist" in refused("ci", "--baseline", outside / "no" / FILE)
+
+
+def test_a_repository_without_commits_and_a_folder_without_the_file_say_so(
+    repository, refused, tmp_path_factory, monkeypatch
+):
+    (repository / "deep").mkdir()
+    monkeypatch.chdir(repository / "deep")
+    assert f"has no such file in {repository / 'deep'}" in refused("ci")
+    monkeypatch.chdir(tmp_path_factory.mktemp("new"))
+    git("init", "-q", ".")
+    assert "it has none yet; commit the baseline first" in refused("ci")
+
+
+def test_a_run_of_no_tests_is_no_answer(repository, refused, monkeypatch):
+    monkeypatch.setattr(commits, "_tested", lambda folder, name, arguments: commits.CommitFigures(name, {}))
+    said = refused("ci", "--run")
+    assert "in neither HEAD (" in said
+    assert "there is nothing to compare" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_stopped_leaves_no_checkout(repository, ascendtile, monkeypatch, number):
+    before = signal.getsignal(number)
+    trees = []
+
+    def stopped(folder, name, arguments):
+        trees.append(folder)
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(commits, "_tested", stopped)
+    assert ascendtile("ci", "--run", "--of", "HEAD").status == 128 + signal.SIGINT
+    assert (len(trees), trees[0].exists(), signal.getsignal(number)) == (1, False, before)
+    listed = subprocess.run(["git", "worktree", "list"], check=True, capture_output=True, text=True).stdout
+    assert len(listed.splitlines()) == 1
+
+
+def test_a_line_that_was_edited_is_one_line_and_others_are_not(entry):
+    def moved(before, after):
+        sides = (
+            replace(entry, lines={f"a.py:{n}  {x}": 100.0 for n, x in enumerate(side, 3)})
+            for side in (before, after)
+        )
+        return {
+            p.name.partition("  ")[2] for p in difference(*sides).lines if None not in (p.first, p.second)
+        }
+
+    first, last = "x = tl.load(x_ptr + at)", "tl.store(y_ptr + at, x)"
+    edited = "tl.store(y_ptr + at, tl.exp(x))"
+    assert moved([first, last], [first, edited]) == {first, edited}
+    assert moved([first, last], ["n = 3", first, edited]) == {first, edited}
+    assert moved([first, last], [first, "return"]) == {first}
+    assert moved([first, last], [last, first]) == {first, last}
+    assert moved([last], [edited, last]) == {last}
 
 
 def test_the_example_is_written_once_and_never_over_something(tmp_path, ascendtile, refused):

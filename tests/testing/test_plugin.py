@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -178,6 +179,21 @@ def test_a_damaged_file_is_never_written_over(project):
         assert f"{FILE}: is damaged, it is not JSON" in text
         assert "reports/testing" not in text  # the trace ends where the test asks
     assert path.read_text().endswith('"version": 1')
+
+
+def test_what_accepts_a_time_names_the_file_that_was_given_and_the_test_as_seen_from_here(
+    project, monkeypatch
+):
+    pytester = project.pytester
+    pytester.makeini("[pytest]")
+    (pytester.path / "deep").mkdir()
+    (pytester.path / "test_it.py").rename(pytester.path / "deep/test_it.py")
+    monkeypatch.chdir(pytester.path / "deep")
+    text = project("--ascendtile-baseline=a b.json", "-k", "one", failed=1)
+    command = "pytest --ascendtile-update '--ascendtile-baseline=a b.json' 'test_it.py::test_time[one]'"
+    assert f"to accept it: {command}" in text
+    project(*shlex.split(command)[1:], passed=1)
+    assert (pytester.path / "deep/a b.json").exists()
 
 
 @pytest.mark.exhaustive

@@ -109,7 +109,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     asked = SimpleNamespace(**options)
     _check(ctx, asked)
     from ....simulator.device import device
-    from ..progress import stopped_by_sigterm
+    from ..progress import stopped_by_signals
 
     if asked.chain is None:
         _list(asked)
@@ -118,7 +118,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     made = device_options(asked, ASCENDC)
     with (
         device(asked.product, overrides=asked.overrides, numerics=asked.numerics, **made),
-        stopped_by_sigterm(),
+        stopped_by_signals(),
     ):
         if not (_search if asked.search else _run)(chain, asked):
             sys.exit(1)

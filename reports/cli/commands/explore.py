@@ -130,9 +130,9 @@ def command(**options: Any) -> None:
     _check(asked)
     form = _diff if asked.diff else _cases if asked.cases else _what_if if asked.what_if else _one
     from ....simulator.device import device
-    from ..progress import stopped_by_sigterm
+    from ..progress import stopped_by_signals
 
-    with stopped_by_sigterm(), device(**device_options(asked, ASCENDC)):
+    with stopped_by_signals(), device(**device_options(asked, ASCENDC)):
         form(asked)
 
 

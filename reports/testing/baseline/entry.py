@@ -6,7 +6,9 @@ Two entries are compared as two runs are (`reports/facts/differences.py`), by li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import PurePath
 from typing import Any
 
@@ -25,6 +27,7 @@ from ...facts.repeat_command import CHOSEN, OF_FILE
 
 CAUSES = ("buffer", "flag", "bandwidth")  # waits that are more than what follows from other work
 USUAL_NUMERICS = {f"option {n}" for n in (*SWITCHES, *FIXED)}
+MUCH_THE_SAME = 0.6  # of the characters of two texts: one was edited into the other
 LONGEST = 200  # of a text
 MOST_FAULTS = 20
 
@@ -130,8 +133,36 @@ class BaselineEntry:
 
 
 def difference(before: BaselineEntry, after: BaselineEntry) -> RunDifference:
-    """The parts of the time that came and went."""
-    return RunDifference.of(before.run(), after.run())
+    """The parts of the time that came and went. A line that was edited is one line, as it reads now."""
+    edited = _edited(before.lines, after.lines)
+    first = replace(before, lines={edited.get(name, name): x for name, x in before.lines.items()})
+    return RunDifference.of(first.run(), after.run())
+
+
+def _edited(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
+    """Old name -> new one, of lines that stand between the same neighbours, with texts that are much the same.
+
+    A text that the other side has as well was moved, not edited.
+    """
+    old, new = _in_order(before), _in_order(after)
+    a, b = ([text for _, text in side] for side in (old, new))
+    found: dict[str, str] = {}
+    for what, i, i_end, j, j_end in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if what == "replace" and i_end - i == j_end - j:
+            pairs = zip(old[i:i_end], new[j:j_end], strict=True)
+            found |= {was: now for (was, x), (now, y) in pairs if x not in b and y not in a and _alike(x, y)}
+    return found
+
+
+def _in_order(lines: Iterable[str]) -> list[tuple[str, tuple[str, str]]]:
+    """Names with file and text, as they stand in the files."""
+    placed = sorted((_place(name), name) for name in lines)
+    return [(name, (file, text)) for (file, _, text), name in placed]
+
+
+def _alike(old: tuple[str, str], new: tuple[str, str]) -> bool:
+    ratio = SequenceMatcher(None, old[1], new[1], autojunk=False).ratio()
+    return old[0] == new[0] and ratio >= MUCH_THE_SAME
 
 
 def same_figures(a: BaselineEntry, b: BaselineEntry) -> bool:

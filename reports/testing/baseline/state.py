@@ -6,6 +6,7 @@ Each process that runs tests has a `BaselineState` for what its tests assert. Fi
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,17 +23,19 @@ UPDATE = "--ascendtile-update"
 
 @dataclass
 class AssertedTest:
-    """What one test asserted, by key. failed: whether any of its phases did not pass."""
+    """What one test asserted, by key. shown: its id as pytest, started where it was, takes it. failed: whether any of its
+    phases did not pass."""
 
     nodeid: str
+    shown: str
     entries: dict[str, BaselineEntry] = field(default_factory=dict)
     failed: bool = False
 
 
 @dataclass
 class BaselineState:
-    """path: the file; shown: as messages have it. update: whether figures are written instead of compared. test: the one
-    that runs.
+    """path: the file; shown: as messages have it. update: whether figures are written instead of compared. options: of
+    pytest, that name the file. test: the one that runs.
 
     taken: id of a test that passed -> key -> entry as JSON data. untaken: tests with figures that did not pass. twice: tests
     that ran twice with different figures. known: ids of all tests that were collected, also of those that were deselected
@@ -42,6 +45,7 @@ class BaselineState:
     path: Path
     shown: str
     update: bool = False
+    options: tuple[str, ...] = ()
     test: AssertedTest | None = None
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     untaken: list[str] = field(default_factory=list)
@@ -59,6 +63,10 @@ class BaselineState:
 
             self._read = read_baseline(self.path) if self.path.exists() else {}
         return self._read
+
+    def update_command(self, *tests: str) -> str:
+        """What to type so that this file has the figures of today."""
+        return shlex.join(["pytest", UPDATE, *self.options, *tests])
 
     def take(self, nodeid: str, entries: dict[str, Any], passed: bool) -> None:
         """What a test asserted, from its report."""
@@ -104,7 +112,7 @@ class BaselineState:
     def _out_of_date(self, root: Path) -> list[str]:
         """Entries without a test."""
         lines = [f"no test has it any more: {test} [{key}]" for test, key in self.gone(root)]
-        return [f"{self.shown} is out of date; pytest {UPDATE} removes:", *lines] if lines else []
+        return [f"{self.shown} is out of date; {self.update_command()} removes:", *lines] if lines else []
 
     def _write(self, root: Path) -> list[str]:
         """Put what was taken into the file; what to tell."""

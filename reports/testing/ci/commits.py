@@ -60,10 +60,10 @@ def name_of(folder: Path, revision: str) -> CommitName:
     found = _run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if found.returncode:
         _git(folder, "rev-parse", "--git-dir")  # says if it is no repository
-        raise UsageError(
-            f"no commit {clean(revision, 80)!r} in the repository of {folder}: fetch it first (of actions/checkout: "
-            "fetch-depth: 0)"
-        )
+        way = "fetch it first (of actions/checkout: fetch-depth: 0)"
+        if not _git(folder, "rev-list", "--max-count=1", "--all"):
+            way = "it has none yet; commit the baseline first"
+        raise UsageError(f"no commit {clean(revision, 80)!r} in the repository of {folder}: {way}")
     commit = found.stdout.decode().strip()
     short = commit[:SHORT]
     return CommitName(commit, short if commit.startswith(revision) else f"{clean(revision, 60)} ({short})")
@@ -93,11 +93,12 @@ def _worktree(folder: Path, commit: str) -> Iterator[Path]:
     """A checkout of a commit in a folder of its own, which is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="ascendtile-ci-") as outer:
         tree = Path(outer, "tree")
-        _git(folder, "worktree", "add", "--detach", "--quiet", str(tree), commit)
         try:
+            _git(folder, "worktree", "add", "--detach", "--quiet", str(tree), commit)
             yield tree
         finally:
-            _git(folder, "worktree", "remove", "--force", str(tree))
+            if tree.exists():
+                _git(folder, "worktree", "remove", "--force", str(tree))
 
 
 def _tested(folder: Path, name: str, arguments: Sequence[str]) -> CommitFigures:

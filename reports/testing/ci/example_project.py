@@ -8,7 +8,7 @@ from ....simulator.errors import UsageError
 from ....simulator.record.files import naming, write_whole
 
 SOURCE = Path(__file__).resolve().parent.parent / "example"
-LEFT_OUT = ("__pycache__", ".pytest_cache", "README.md")  # the last is not installed
+LEFT_OUT = ("__pycache__", ".pytest_cache", "README.md")  # the page has links to those of other folders
 
 
 def write_example(folder: Path) -> list[Path]:

@@ -54,7 +54,7 @@ def read_percent(ctx: click.Context, option: click.Parameter, text: str) -> floa
     show_default=True,
     metavar="P%",
     callback=read_percent,
-    help="Exit status 1 where a kernel takes more than P % longer, or has new faults.",
+    help="Exit status 1 where a kernel takes more than P % more cycles, or has new faults.",
 )
 @click.option("--markdown", is_flag=True, help="Print a table for a pull request.")
 @click.option(
@@ -94,10 +94,18 @@ def command(**options: Any) -> None:
 
 
 def _tested(asked: SimpleNamespace) -> tuple[CommitFigures, CommitFigures]:
+    from .....simulator.errors import UsageError
     from ....testing.ci.commits import run_tests
+    from ...progress import stopped_by_signals
 
     folder = Path(asked.baseline).absolute().parent
-    before, after = (run_tests(folder, rev, asked.arguments) for rev in (asked.against, asked.revision))
+    with stopped_by_signals():
+        before, after = (run_tests(folder, rev, asked.arguments) for rev in (asked.against, asked.revision))
+    if not (before.tests or after.tests or after.failed):
+        raise UsageError(
+            f"--run: in neither {before.name} nor {after.name} did a test pass that calls assert_cycles without max=: "
+            "there is nothing to compare"
+        )
     return before, after
 
 
@@ -113,7 +121,8 @@ def _kept(asked: SimpleNamespace) -> tuple[CommitFigures, CommitFigures]:
     if after is None:
         where = HERE if asked.revision is None else asked.revision
         raise UsageError(
-            f"{asked.baseline}: {where} has no such file; `pytest --ascendtile-update` writes it, commit it then"
+            f"{asked.baseline}: {where} has no such file in {file.parent}; `pytest --ascendtile-update` writes it, commit "
+            "it then, or say where it is: --baseline FILE"
         )
     if before is None:
         note(f"{asked.against} has no {asked.baseline}: every kernel is new")

@@ -110,7 +110,7 @@ class Answering:
 
     def blocks(self) -> Iterator[Any]:
         """What is in force while the answer runs."""
-        yield device_everywhere(**{**self.asked.device, "values": self.asked.values})
+        yield device_everywhere(**{**self.asked.device, "values": self.asked.values, "timeline": 0})
         yield triton_shim.installed(DEVICES)
         if self.sampling:
             yield self.sampling.watching()

@@ -12,6 +12,7 @@ import click
 from ...options import ONE_OBJECT, at_most_one
 
 if TYPE_CHECKING:
+    from ....judging.processes.limits import Limits
     import socket
 
     from ....serving.server_settings import ServerSettings
@@ -103,6 +104,7 @@ def command(**options: Any) -> None:
     chosen = at_most_one(ways, "are three things to do")
     if not chosen:
         raise click.UsageError("give --stdio, --http PORT or --skill")
+    asked.limits = _limits(asked)
     _check(asked, chosen[0])
     if asked.skill:
         _skill()
@@ -139,12 +141,17 @@ def _skill() -> None:
     click.echo(skill(), nl=False)
 
 
-def _settings(asked: SimpleNamespace) -> ServerSettings:
+def _limits(asked: SimpleNamespace) -> Limits:
+    """Of each process of a request; refused here, where numbers are none."""
     from ....judging.processes.limits import GiB, Limits
+
+    return Limits(cpu_s=asked.cpu_seconds, wall_s=asked.seconds, memory_bytes=int(asked.memory_gib * GiB))
+
+
+def _settings(asked: SimpleNamespace) -> ServerSettings:
     from ....serving.server_settings import ServerSettings
 
-    most = Limits(cpu_s=asked.cpu_seconds, wall_s=asked.seconds, memory_bytes=int(asked.memory_gib * GiB))
-    return ServerSettings(asked.slots, asked.queue, asked.torch, asked.root, most)
+    return ServerSettings(asked.slots, asked.queue, asked.torch, asked.root, asked.limits)
 
 
 def _stdio(asked: SimpleNamespace) -> None:

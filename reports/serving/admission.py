@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .server_settings import MOST_BODY
+from .statuses import kind_of
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -57,7 +58,7 @@ class Admission:
         length = found.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
             return 400, f"Content-Length {length!r:.40} is no number"
-        return (413, too_large(int(length))) if int(length) > MOST_BODY else None
+        return (413, too_large(f"{int(length)} bytes")) if int(length) > MOST_BODY else None
 
     def _is_ours(self, host: str) -> bool:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
@@ -77,9 +78,9 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def too_large(size: int) -> str:
-    """What is said of a body of more than MOST_BODY bytes."""
-    return f"the body has {size} bytes, at most {MOST_BODY} are taken"
+def too_large(size: str = "more") -> str:
+    """What is said of a body of more than MOST_BODY bytes, of a size that was told or not."""
+    return f"the body has {size}, at most {MOST_BODY} bytes are taken"
 
 
 def guarded(app: App, access: Admission) -> App:
@@ -113,7 +114,7 @@ async def _pass_over(receive: Receive) -> None:
 
 async def refuse(send: Send, status: int, reason: str) -> None:
     """Answer with an error as every other is told."""
-    body = json.dumps({"error": {"kind": "refused", "message": reason}}).encode()
+    body = json.dumps({"error": {"kind": kind_of(status), "message": reason}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))

@@ -37,6 +37,7 @@ def application(desk: Desk, access: Admission) -> App:
     agents = Route("/mcp", StreamableHTTPASGIApp(sessions))
     handlers: Any = {404: _no_place, 405: _no_place}
     app = Starlette(routes=[*plain_http.routes(desk), agents], lifespan=lifespan, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # many clients do not follow with the body
     return guarded(app, access)
 
 

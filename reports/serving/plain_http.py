@@ -91,7 +91,7 @@ async def _body(request: Request) -> bytes:
             async for piece in request.stream():
                 body += piece
                 if len(body) > MOST_BODY:
-                    raise BadRequestError("too_large", too_large(len(body)))
+                    raise BadRequestError("too_large", too_large())
     except TimeoutError:
         raise BadRequestError("body_time", f"the body was not here within {BODY_SECONDS:.0f} s") from None
     except ClientDisconnect:

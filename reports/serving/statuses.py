@@ -19,3 +19,8 @@ STATUS = {
     "time": 504,
     "memory": 507,
 }
+
+
+def kind_of(status: int) -> str:
+    """The kind of an error that a request meets before anybody looks at it."""
+    return "refused" if status in REFUSED else next(kind for kind, of in STATUS.items() if of == status)

@@ -132,6 +132,31 @@ def test_bytes_that_are_read_again_are_told(small_blocks):
     assert not told(small_blocks, 1)  # it loads at one place only
 
 
+@sim.jit
+def spread(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    first, total, squares = tl.program_id(0) * n, 0.0, 0.0
+    for start in range(0, n, BLOCK):
+        total += tl.sum(tl.load(x_ptr + first + start + tl.arange(0, BLOCK)))
+    for start in range(0, n, BLOCK):
+        d = tl.load(x_ptr + first + start + tl.arange(0, BLOCK)) - total / n
+        squares += tl.sum(d * d)
+    for start in range(0, n, BLOCK):
+        at = first + start + tl.arange(0, BLOCK)
+        tl.store(y_ptr + at, (tl.load(x_ptr + at) - total / n) / tl.sqrt(squares / n))
+
+
+def test_what_is_more_than_ub_is_not_to_be_kept_there():
+    n, programs = 1 << 16, 4
+    x = sim.shape((programs, n), "float32")
+    logs = logs_of(spread, (programs,), x, x, n, tried=False, BLOCK=4096)
+    first, second, *_ = candidates(logs, (), 1.0, 2 * programs * n * 4)
+    assert first.text.startswith("Give all 40 cores work")
+    # It takes nine tenths away from each core, and so from the bounds of its units, which overlap cannot.
+    assert first.saved_us > logs[0].time_us - max(logs[0].run["launches"][0]["bounds"].values()) > 0
+    assert second.text.startswith("Load each input twice, not at 3 places")
+    assert "share of 0.500 MiB does not fit into UB" in second.text
+
+
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.floats(),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
@@ -184,6 +209,19 @@ def test_other_verdicts_have_a_sentence_each():
         said = suggestion(verdict)
         assert said.endswith(".")
         assert "\n" not in said
+
+
+def test_values_that_only_a_sample_does_not_give_are_had_otherwise():
+    message = "values are not known: all of it takes about 3 s; --full computes everything"
+    verdict = Verdict(
+        verdict="deferred",
+        message=message,
+        compiled=True,
+        product="ascend910b3",
+        time_us=3.0,
+        confidence_reason="well",
+    )
+    assert suggestion(verdict) == f"Judge all values (--full, of the tool full: true): {message}."
 
 
 # ---- where values are wrong ----

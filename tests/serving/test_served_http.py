@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ascendtile.reports.serving.statuses import STATUS
+from ascendtile.reports.serving.statuses import STATUS, kind_of
 from ascendtile.reports.serving.tools.catalogue import TOOLS
 
 from .conftest import WAIT_SECONDS, descendants, gone
@@ -60,11 +60,13 @@ def test_tools_and_schemas_are_listed(served):
         ("/v1/run", b'{"op": "matmul", "nothing": 1}', {}, 400),
         ("/v1/run", b'{"path": "/etc/passwd"}', {}, 400),
         ("/v1/run", b" " * (9 << 20), {}, 413),
+        ("/v1/run/", b"{}", {}, 404),
     ],
 )
 def test_what_is_refused_says_why_and_the_next_request_is_done(served, path, body, headers, status):
     found = served.fetch(path, body, **headers)
     assert found[0] == status
+    assert found[1]["error"]["kind"] == kind_of(status)
     assert len(found[1]["error"]["message"]) > 10
     assert served.fetch("/v1/health")[0] == 200
 

@@ -6,6 +6,7 @@ A launch is read as `run_json` tells it, from the process of the answer: whateve
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ MOST_TEXT = 60
 ROOMY = 0.5  # of a buffer in use: there is room for tiles of twice the size
 MOVED_TWICE = 1.4  # bytes moved against those of the task
 MIB = 1 << 20
+LITTLE = 0.05  # of what all lines load
+OF_ALL_CORES = ("HBM", "L2", "launch")  # bounds that more cores leave as they are
+TRANSFERS = ("HBM", "L2", "MTE2", "MTE3")
 LOAD = re.compile(r"\bload\(\s*(\w+)")
 
 
@@ -126,7 +130,7 @@ def _programs(log: LaunchLog) -> Iterator[PossibleChange]:
             f"{texts.micros(dispatched)} us.",
         )
     if used < cores:
-        saved = min((now - launch["overhead_us"]) * (1 - used / cores), _above_bounds(log))
+        saved = min((now - launch["overhead_us"]) * (1 - used / cores), _above_bounds(log, used / cores))
         yield PossibleChange(
             saved * log.count,
             f"Give all {cores} cores work: {programs:,} programs leave {cores - used} of them idle; cut the work into "
@@ -153,29 +157,57 @@ def _larger_tiles(log: LaunchLog) -> Iterator[PossibleChange]:
     )
 
 
-def _above_bounds(log: LaunchLog) -> float:
-    """What one launch takes beyond its largest bound: no overlap saves more."""
-    bounds = log.run["launches"][0]["bounds"].values()
-    return max(0.0, log.time_us / log.count - max(bounds, default=0.0))
+def _above_bounds(log: LaunchLog, of_cores: float = 1.0) -> float:
+    """What one launch takes beyond its largest bound: no overlap saves more.
+
+    of_cores: used cores of all, where the work goes over all: a bound of a core's own part is less by that.
+    """
+    bounds = log.run["launches"][0]["bounds"]
+    least = (us if name in OF_ALL_CORES else of_cores * us for name, us in bounds.items())
+    return max(0.0, log.time_us / log.count - max(least, default=0.0))
 
 
 def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[PossibleChange]:
     """What passes L2 again and again; products read a tile for each other one, and are left out.
 
-    Rows that are no whole lines of memory move more bytes, too: one tensor has to be loaded at several places.
+    Rows that are no whole lines of memory move more bytes, too: one tensor has to be loaded at several places. What a
+    program works on may be more than UB holds: then sums of it and what needs them are two passes.
     """
-    if not needed_bytes or any("M" in _units(x) for x in logs) or not any(map(_loads_again, logs)):
+    places, (fits, share) = max(map(_places_of_one, logs)), _share_of_a_program(logs[0], needed_bytes or 0)
+    least = 1 if fits else 2
+    if not needed_bytes or places <= least or any("M" in _units(x) for x in logs):
         return
     moved = sum(x.count * x.run["launches"][0]["resources_bytes"].get("L2", 0.0) for x in logs)
     if moved < MOVED_TWICE * needed_bytes:
         return
-    saved = sum(x.time_us for x in logs) * (1 - needed_bytes / moved)
+    time_us = sum(x.time_us for x in logs)
+    saved = min(
+        time_us * (1 - needed_bytes / moved), time_us * (1 - least / places), sum(map(_above_computing, logs))
+    )
+    way = (
+        "keep a row or a tile in UB from the first use to the last"
+        if fits
+        else f"a program's share of {_mib(share)} MiB does not fit into UB, so make all sums in one pass over it (such as "
+        "those of x and of x * x), and what needs them in a second"
+    )
     yield PossibleChange(
         saved,
-        f"Load each input once: the launches move {_mib(moved)} MiB, the task's inputs and outputs are "
-        f"{_mib(needed_bytes)} MiB; keep a row or a tile in UB from the first use to the last (at most "
-        f"{texts.micros(saved)} us less).",
+        f"Load each input {'once' if fits else f'twice, not at {places} places'}: the launches move {_mib(moved)} MiB, the "
+        f"task's inputs and outputs are {_mib(needed_bytes)} MiB; {way} (at most {texts.micros(saved)} us less).",
     )
+
+
+def _share_of_a_program(log: LaunchLog, needed_bytes: int) -> tuple[bool, float]:
+    """Whether UB holds what one program works on of the task's inputs and outputs, and how many bytes that is."""
+    share = needed_bytes / log.run["launches"][0]["programs"]
+    return share <= log.run["buffers"]["UB"]["capacity_bytes"], share
+
+
+def _above_computing(log: LaunchLog) -> float:
+    """What the launches of a kernel take beyond the largest bound that no transfer is: fewer bytes save no more."""
+    bounds = log.run["launches"][0]["bounds"].items()
+    least = max((us for name, us in bounds if name.rpartition(".")[2] not in TRANSFERS), default=0.0)
+    return max(0.0, log.time_us - log.count * least)
 
 
 def _units(log: LaunchLog) -> set[str]:
@@ -183,11 +215,14 @@ def _units(log: LaunchLog) -> set[str]:
     return {n.rpartition(".")[2] for n, p in pipes.items() if p["busy_cycles"]}
 
 
-def _loads_again(log: LaunchLog) -> bool:
-    """Whether two lines load from one pointer."""
-    found = [LOAD.search(str(line["source"])) for line in log.run.get("lines", ())]
-    names = [m[1] for m in found if m]
-    return len(set(names)) < len(names)
+def _places_of_one(log: LaunchLog) -> int:
+    """At how many lines one pointer is loaded, of the one with most; lines that load little do not count."""
+    lines = log.run.get("lines", ())
+    busy = [sum(n for pipe, n in x["busy_cycles"].items() if pipe.endswith(".MTE2")) for x in lines]
+    found = [
+        LOAD.search(str(x["source"])) for x, n in zip(lines, busy, strict=True) if n >= LITTLE * sum(busy)
+    ]
+    return max(Counter(m[1] for m in found if m).values(), default=0)
 
 
 def _mib(n: float) -> str:

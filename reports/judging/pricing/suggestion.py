@@ -19,6 +19,7 @@ LESS = {
     **dict.fromkeys(("HBM", "L2"), "fewer bytes: every input read once, nothing written that is read again"),
     "launch": "fewer launches and programs",
 }
+FULL = "--full"
 FITS = re.compile(r"^(?:Tried|Of .*knobs).*fits?: .*$", re.MULTILINE)
 
 
@@ -88,6 +89,8 @@ def _right(verdict: Verdict) -> str:
 
 
 def _board(verdict: Verdict) -> str:
+    if FULL in verdict.message:  # only the values of a sample are not to be had
+        return f"Judge all values ({FULL}, of the tool full: true): {texts.clean(verdict.message, MOST_TEXT)}"
     why = verdict.confidence_reason or verdict.message
     return f"Ask a board for this one, the model does not know: {texts.clean(why, MOST_TEXT)}"
 

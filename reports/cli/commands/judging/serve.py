@@ -101,7 +101,7 @@ def command(**options: Any) -> None:
     """
     asked = SimpleNamespace(**options)
     ways = {"--stdio": asked.stdio, "--http": asked.http, "--skill": asked.skill}
-    chosen = at_most_one(ways, "are three things to do")
+    chosen = at_most_one(ways, "exclude each other")
     if not chosen:
         raise click.UsageError("give --stdio, --http PORT or --skill")
     asked.limits = _limits(asked)

@@ -12,9 +12,9 @@ import click
 from ...options import ONE_OBJECT, at_most_one
 
 if TYPE_CHECKING:
-    from ....judging.processes.limits import Limits
     import socket
 
+    from ....judging.processes.limits import Limits
     from ....serving.server_settings import ServerSettings
 
 NEEDED = ("mcp", "mcp_types", "starlette", "uvicorn", "jsonschema", "anyio")

@@ -14,6 +14,7 @@ from ascendtile.kernels import run_op
 from ascendtile.reports.comparing import compare_runs
 from ascendtile.reports.testing.baseline.entry import BaselineEntry, difference, same_figures, same_kernel
 from ascendtile.reports.testing.baseline.file import baseline_of, read_baseline, write_baseline
+from ascendtile.reports.testing.baseline.state import BaselineState
 from ascendtile.simulator.errors import UsageError
 
 from ..support.sample_runs import run as sample_run
@@ -146,3 +147,14 @@ def test_a_file_that_is_not_there_or_a_folder_is_named(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(UsageError, match=str(path)):
             read_baseline(path)
+
+
+def test_what_another_run_wrote_meanwhile_is_kept(tmp_path, small):
+    entry = BaselineEntry.of(small)
+    (tmp_path / "t.py").touch()
+    state = BaselineState(tmp_path / "b.json", "b.json", update=True)
+    assert not state.entries
+    write_baseline(state.path, {"t.py::other": {"add": entry}})
+    state.take("t.py::mine", {"add": entry.to_json()}, True)
+    assert state.finish(tmp_path)
+    assert set(read_baseline(state.path)) == {"t.py::mine", "t.py::other"}

@@ -267,6 +267,13 @@ def test_a_line_that_was_edited_is_one_line_and_others_are_not(entry):
     assert moved([last], [edited, last]) == {last}
 
 
+def test_what_sums_leave_is_no_time(entry):
+    whole = replace(entry, lines={"a.py:3  x": entry.cycles - 1e-7})
+    slow = replace(whole, cycles=entry.cycles + 900, time_us=entry.time_us + 0.5)
+    page = as_text(changes_page(compare_baselines({"t": {"k": whole}}, {"t": {"k": slow}}, 0.0)))
+    assert re.search(r"handing out programs and idle cores +0\.00 +0\.500 +\+0\.500", page)
+
+
 def test_the_example_is_written_once_and_never_over_something(tmp_path, ascendtile, refused):
     folder = tmp_path / "new"
     answer = ascendtile("ci", "--example", folder, "--json")

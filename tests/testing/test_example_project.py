@@ -130,6 +130,22 @@ def test_the_steps_of_the_action_write_the_table_and_fail_for_a_regression(proje
     assert comment.read_text() == "No commit to compare simulated kernels with.\n"
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("against", ["base", "origin/base", "first", "the commit"])
+def test_the_action_fetches_what_a_shallow_checkout_lacks_by_its_commit_or_name(project, tmp_path, against):
+    scripts, _ = steps()
+    commit = shell(project, "git rev-parse first").strip()
+    shell(
+        project, "git branch -f base first && git checkout -q -B work && git commit -q --allow-empty -m two"
+    )
+    shell(tmp_path, f"git clone -q --depth=1 --branch work file://{project} . && git checkout -q --detach")
+    shell(tmp_path, "git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'")
+    shell(tmp_path, f"! git cat-file -e {commit} 2> /dev/null")
+    name = commit if against == "the commit" else against
+    shell(tmp_path, scripts["fetch"], AGAINST=name)
+    assert shell(tmp_path, f"git rev-parse '{name}^{{commit}}'").strip() == commit
+
+
 def test_the_action_installs_what_it_lies_in_and_puts_no_text_of_others_into_a_script():
     scripts, _ = steps()
     assert list(scripts) == ["install", "fetch", "compare"]

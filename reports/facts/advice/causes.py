@@ -16,6 +16,7 @@ def causes(d: RunDifference) -> list[FigurePair]:
         return []
     overheads = [sum(x.overhead_us for x in run.launches) for run in (d.first, d.second)]
     rest = [(x or 0.0) - o for x, o in zip((d.other.first, d.other.second), overheads, strict=True)]
+    rest = [x if abs(x) > LEAST_US else 0.0 for x in rest]  # what sums leave is rounding
     found = [*d.lines, FigurePair(OVERHEAD, *overheads), FigurePair(BETWEEN, *rest)]
     return sorted((p for p in found if abs(p.change) > LEAST_US), key=lambda p: -abs(p.change))
 

@@ -115,10 +115,11 @@ class BaselineState:
         return [f"{self.shown} is out of date; {self.update_command()} removes:", *lines] if lines else []
 
     def _write(self, root: Path) -> list[str]:
-        """Put what was taken into the file; what to tell."""
+        """Put what was taken into the file, as it is by now: another run may have written it; what to tell."""
         from .entry import BaselineEntry, same_figures
         from .file import write_baseline
 
+        self._read = None
         before = {(t, k): e for t, entries in self.entries.items() for k, e in entries.items()}
         taken = (
             (t, k, x) for t, entries in self.taken.items() if t not in self.twice for k, x in entries.items()

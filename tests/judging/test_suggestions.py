@@ -102,6 +102,13 @@ def test_more_programs_than_cores_and_fewer(small_blocks):
     assert "programs leave 32 of them idle" in " ".join(c.text for c in candidates(few, (), 1.0, None))
 
 
+@pytest.mark.parametrize(("programs", "uneven"), [(40, False), (50, True), (80, False)])
+def test_cores_that_wait_for_the_last_round_of_programs_are_told(programs, uneven):
+    logs = logs_of(scaled, (programs,), X, X, X.size, tried=False, BLOCK=4096)
+    texts = [c.text for c in candidates(logs, (), 0.0, None)]
+    assert any(f"of {programs} some cores have 2 and others one less" in x for x in texts) == uneven
+
+
 def test_several_launches_and_copies_beside_them_are_told():
     logs = logs_of(scaled, (40,), X, X, 40 * 4096, count=3, tried=False, BLOCK=4096)
     copy = HostCost(op="aten.clone.default", count=2, time_us=1e6, kind="move", line=12)

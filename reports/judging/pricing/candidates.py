@@ -5,6 +5,7 @@ A launch is read as `run_json` tells it, from the process of the answer: whateve
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -128,6 +129,14 @@ def _programs(log: LaunchLog) -> Iterator[PossibleChange]:
             f"Start {cores} programs, one for each core, and let each go through its share in a loop, for i in "
             f"range(tl.program_id(0), {programs}, tl.num_programs(0)): handing out {programs:,} programs takes "
             f"{texts.micros(dispatched)} us.",
+        )
+    each = programs / cores
+    if each > 1 and each % 1:
+        saved = min((now - launch["overhead_us"]) * (1 - each / math.ceil(each)), _above_bounds(log))
+        yield PossibleChange(
+            saved * log.count,
+            f"Start a multiple of {cores} programs: of {programs:,} some cores have {math.ceil(each)} and others one less, "
+            f"which wait at the end (at most {texts.micros(saved)} us less).",
         )
     if used < cores:
         saved = min((now - launch["overhead_us"]) * (1 - used / cores), _above_bounds(log, used / cores))

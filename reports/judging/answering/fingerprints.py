@@ -6,15 +6,17 @@ place: see `refusals.py`.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from operator import is_
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....simulator import observers
 from ....simulator.device import Device, current_device
 from ..verdict import Cheat
+from ._changed import changed, changed_owners
 
 TORCH = (
     "torch",
@@ -44,23 +46,59 @@ OF_TIME = ("time", "timeit", "triton.testing", "triton.backends.ascend.testing")
 OWN = "ascendtile."
 CLOCKS = ("Event", "synchronize", "elapsed_time", "record", "do_bench", "perf_counter", "Clock", "time_us")
 
-# Name of a module or class -> itself, and what stood in it. Values are kept, so that none takes the place of another.
-Snapshot = dict[str, tuple[Any, dict[str, Any]]]
+# Name of a module or class -> its dict, and what stood in it. Values are kept, so that none takes the place of another.
+Snapshot = dict[str, tuple[dict[str, Any], dict[str, Any]]]
+
+
+class KnownBefore(NamedTuple):
+    """What the process that forks has looked at, and the modules that it had."""
+
+    owners: Snapshot
+    modules: dict[str, Any]
+
+
+_known: list[KnownBefore] = []  # one, or none
+
+
+def know() -> None:
+    """Look at everything now, so that `snapshot` in a forked process copies only what is another since."""
+    _known[:] = [KnownBefore(_copied(sys.modules), dict(sys.modules))]
 
 
 def snapshot() -> Snapshot:
-    """Everything that is looked at."""
-    return {name: (owner, dict(vars(owner))) for name, owner in _owners()}
+    """Everything that is looked at, as it is now. It is the caller's alone: no module holds it on."""
+    if not _known:
+        return _copied(sys.modules)
+    found, modules = _known.pop()
+    other = changed_owners(found)
+    for name in other:
+        _renew(*found[name])
+    again = {*changed(sys.modules, modules), *(n for n in other if n in sys.modules)}
+    for name, owner in _owners({n: sys.modules[n] for n in sorted(again)}):
+        entries = _entries(owner)
+        if (
+            name not in found or found[name][0] is not entries
+        ):  # a module that came late, or a class of one that changed
+            found[name] = entries, dict(entries)
+    return found
+
+
+def _renew(now: dict[str, Any], was: dict[str, Any]) -> None:
+    """Make `was` what is there now, by what differs only."""
+    for name in changed(now, was):
+        was[name] = now[name]
+    for name in changed(was, now):
+        del was[name]
 
 
 def replaced(before: Snapshot) -> list[Cheat]:
     """Functions and classes that are no longer what they were. What was added is left alone."""
     return [
         Cheat(name=_kind(owner, name), message=f"replaces {owner}.{name}", line=_line(now.get(name)))
-        for owner, (found, was) in before.items()
-        if not _same(was, now := dict(vars(found)))
-        for name, x in was.items()
-        if now.get(name) is not x and _is_function(x)
+        for owner in changed_owners(before)
+        for now, was in [before[owner]]
+        for name in changed(was, now)
+        if _is_function(was[name])
     ]
 
 
@@ -111,11 +149,6 @@ class JudgeState:
         return {key: figure.value for key, figure in self.device.product.figures_by_key.items()}
 
 
-def _same(was: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether every value is the same object: quick, as all of them mostly are."""
-    return len(was) == len(now) and all(map(is_, was.values(), now.values()))
-
-
 def _is_function(x: Any) -> bool:
     return callable(x) or isinstance(x, staticmethod | classmethod | property)
 
@@ -130,11 +163,22 @@ def _line(x: Any) -> int | None:
     return x.__code__.co_firstlineno if isinstance(x, FunctionType) else None
 
 
-def _owners() -> Iterator[tuple[str, Any]]:
+def _copied(modules: dict[str, Any]) -> Snapshot:
+    owned = ((name, _entries(owner)) for name, owner in _owners(modules))
+    return {name: (entries, dict(entries)) for name, entries in owned}
+
+
+def _entries(owner: Any) -> dict[str, Any]:
+    """The dict itself: that of a class stands behind a view."""
+    found: dict[str, Any] = gc.get_referents(vars(owner))[0] if isinstance(owner, type) else vars(owner)
+    return found
+
+
+def _owners(modules: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Modules, and classes whose methods are looked at, each by its full name."""
-    own = [n for n in sys.modules if n.startswith((OWN, "triton"))]
+    own = [n for n in modules if n.startswith((OWN, "triton"))]
     for name in (*TORCH, *PYTHON, *NUMPY, *own):
-        module = sys.modules.get(name)
+        module = modules.get(name)
         if module is None:
             continue
         yield name, module
@@ -142,6 +186,6 @@ def _owners() -> Iterator[tuple[str, Any]]:
         for key, x in list(vars(module).items()) if with_methods else ():
             if isinstance(x, type) and x.__module__.startswith(name):
                 yield f"{name}.{key}", x
-    torch: Any = sys.modules.get("torch")
+    torch: Any = modules.get("torch")
     if torch is not None:
         yield from (("torch.Tensor", torch.Tensor), ("torch.autograd.Function", torch.autograd.Function))

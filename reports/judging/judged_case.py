@@ -44,6 +44,8 @@ class CaseForm:
     elements: int
     text: str
     made: tuple[HostOp, ...] | None = None
+    returns_input: bool = False
+    changes_input: bool = False
 
     @classmethod
     def of(cls, index: int, data: Mapping[str, Any], made: tuple[HostOp, ...] | None) -> CaseForm:
@@ -58,6 +60,8 @@ class CaseForm:
             data["elements"],
             data["text"],
             made,
+            data["returns_input"],
+            data["changes_input"],
         )
 
     @property

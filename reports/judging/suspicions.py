@@ -46,6 +46,8 @@ def _cheats(case: JudgedCase, cost: CaseCost, text: TextFacts) -> tuple[Cheat, .
         compared=case.outputs or (),
         time_us=cost.time_us,
         floor_us=cost.floor_us,
+        returns_input=form.returns_input,
+        changes_input=form.changes_input,
     )
     every = (*text.cheats, *case.cheats, *judged_cheats(case.calls, facts))
     return tuple(dict.fromkeys(every))

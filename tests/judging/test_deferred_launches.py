@@ -123,6 +123,16 @@ def test_outputs_may_be_views():
     assert dict(zip(found.positions.tolist(), found.values.tolist(), strict=True)) == {1: 16.0, 62: 110.0}
 
 
+def test_a_launch_that_writes_to_what_it_reads_is_computed_once_for_all_outputs():
+    y = np.arange(64, dtype=np.float32)
+    found = deferred(lambda: added_in_place[(4,)](y, 64, 16)).values_of(
+        [(y, np.array([1, 20]), 0), (y.reshape(8, 8).T, np.array([8, 62]), 0)]
+    )
+    first, second = (dict(zip(x.positions.tolist(), x.values.tolist(), strict=True)) for x in found)
+    assert [first[1], first[20]] == [2.0, 21.0]
+    assert [second[8], second[62]] == [2.0, 56.0]
+
+
 def test_a_sum_over_programs_is_computed_whole_where_it_is_small():
     x, out = np.ones(100, np.float32), np.zeros(1, np.float32)
     found = deferred(lambda: total[(7,)](x, out, 100, 16)).values_at(out, np.array([0]), 0)
@@ -138,6 +148,7 @@ def test_stores_by_tables_too_large_to_look_at_are_taken_from_drawn_programs():
     found = launches.values_at(y, drawn_positions((rows, rows), 1), 1)
     assert len(found.positions) > 500
     assert found.written.all()
+    assert np.isin(drawn_positions((rows, rows), 1), found.positions).sum() >= 4
     assert (found.values == x[found.positions % rows * rows + found.positions // rows]).all()
 
 

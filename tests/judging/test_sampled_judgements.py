@@ -1,5 +1,6 @@
 """Verdicts on tasks too large to be computed whole: some positions of the output decide, drawn after the answer is fixed."""
 
+import numpy as np
 import pytest
 
 from ascendtile.reports.judging.judge import TORCH_MODULES, judge
@@ -88,3 +89,52 @@ def test_an_answer_without_parts_is_deferred_with_both_figures(verdict):
     found = verdict(ONE_AFTER_ANOTHER)
     assert found.verdict == "deferred"
     assert "sampled values may take 0.2 s" in found.cases[0].message
+
+
+# ---- what the task's Model does with its inputs is no cheat of an answer, also where values are not looked at whole ----
+
+IN_PLACE_TASK = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.mul_(2), x.T
+
+def get_inputs():
+    return [torch.rand(3000, 4099)]
+"""
+IN_PLACE = (
+    ANSWER.replace("forward(self, x, scale)", "forward(self, x)")
+    .replace("out = torch.empty_like(x)", "out, scale = x, 2.0")
+    .replace("return out.T", "return x, x.T")
+    .replace("VALUE", "x * scale")
+    .replace("LAST", "n")
+)
+
+
+@pytest.mark.parametrize("values", [True, False])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_input_is_returned_where_the_model_returns_one(tmp_path, job, in_place, values):
+    task = IN_PLACE_TASK if in_place else IN_PLACE_TASK.replace("x.mul_(2), x.T", "x * 2, x.T * 2")
+    (tmp_path / "task.py").write_text(task)
+    (tmp_path / "answer.py").write_text(IN_PLACE)
+    found = judge(tmp_path / "task.py", tmp_path / "answer.py", values=values, job=job)
+    names = {c.name for c in found.cheats}
+    assert ("returned_input" in names) != in_place
+    assert found.verdict == ("cheat" if not in_place else "correct_so_far" if values else "timed")
+
+
+# ---- positions that the answer's process gives ----
+
+
+def test_values_must_be_at_the_drawn_positions():
+    from ascendtile.reports.judging.sampling.of_task import required
+    from ascendtile.reports.judging.sampling.refusals import NotSampledError
+
+    drawn = np.array([0, 999, 17, 400, 5, 800])
+    assert required(np.array([0, 17, 18, 400, 999]), drawn) == ""
+    assert "4 of 6 drawn" in required(np.array([0, 5, 6, 400, 999]), drawn)
+    assert required(np.array([0, 1]), np.array([0, 1])) == ""
+    for elsewhere in (np.arange(1000, 3000), np.array([0, 17, 999])):
+        with pytest.raises(NotSampledError, match="of 6 drawn positions, at least 4 are asked for"):
+            required(elsewhere, drawn)

@@ -23,7 +23,8 @@ LEAST_BITS = 13.0  # of a result that is as good as FP32's although parts of it 
 class CaseFacts:
     """What the judge knows of a case. elements: of the task's inputs and outputs. inputs, outputs: of the task.
 
-    ops: operations of the task's Model. sites: of the answer's text. values: None where none were compared.
+    ops: operations of the task's Model. sites: of the answer's text. values: None where none were compared. returns_input,
+    changes_input: whether the task's Model is known to do so without values.
     """
 
     elements: int
@@ -34,6 +35,8 @@ class CaseFacts:
     compared: tuple[ComparedOutput, ...] = field(default=())
     time_us: float | None = None
     floor_us: float | None = None
+    returns_input: bool = False
+    changes_input: bool = False
 
     @property
     def few(self) -> float:
@@ -137,7 +140,7 @@ def _returned(call: CallLog, evidence: CallEvidence, case: CaseFacts) -> Iterato
     for t in tensors:
         if not t.plain:
             yield Cheat(name="lazy_output", message=f"returns a {t.kind.rpartition('.')[2]}, no plain tensor")
-        if t.of_input is not None and not facts.returns_input:
+        if t.of_input is not None and not (facts.returns_input or case.returns_input):
             yield Cheat(name="returned_input", message=f"returns the memory of input {t.of_input}")
         if t.unwritten:
             name = "stale_buffer" if t.unwritten == t.elements else "partial_output"
@@ -154,7 +157,7 @@ def _returned(call: CallLog, evidence: CallEvidence, case: CaseFacts) -> Iterato
 
 def _around(evidence: CallEvidence, case: CaseFacts) -> Iterator[Cheat]:
     facts = case.values or ValueFacts()
-    if evidence.changed_inputs and not facts.changes_input:
+    if evidence.changed_inputs and not (facts.changes_input or case.changes_input):
         yield Cheat(name="input_changed", message=f"writes to {len(evidence.changed_inputs)} of the inputs")
     if evidence.unsynchronised:
         line = evidence.unsynchronised[0]

@@ -11,7 +11,7 @@ wanted, too. As many of the positions, which come in the order of what they say,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -36,6 +36,7 @@ MORE = 2048  # elements besides, of what the computed programs wrote
 DRAWN_LANES = 64  # of launches of which it takes too long to find who writes what
 
 Plan = list[tuple[int, ChosenLanes]]  # launch by number, and which of its lanes
+Asked = tuple[Any, np.ndarray, int]  # an output, positions, and a seed for others
 
 
 @dataclass(frozen=True)
@@ -103,16 +104,30 @@ class DeferredLaunches:
 
         seed: draws the others. `NotSampledError`: the budget does not allow a few, or the launches cannot be cut.
         """
-        memory = OutputMemory(output)
+        return self.values_of([(output, positions, seed)])[0]
+
+    def values_of(self, asked: Sequence[Asked]) -> list[SampledOutput]:
+        """As `values_at`, of several outputs: each part of a launch is computed once, as it may write to what it reads."""
+        memories, before = [OutputMemory(output) for output, _, _ in asked], self.budget_s
         try:
-            count, written, plan = self._planned(memory, positions)
+            plans = [self._planned(m, x[1]) for m, x in zip(memories, asked, strict=True)]
         except NoPartsError as e:
+            self.budget_s = before  # nothing of it was computed
             self.compute_all(f"a launch has no parts ({e})")
-            every = np.ones(len(positions), bool)
-            return SampledOutput(positions, memory.values(positions), every, memory.array.size)
-        for k, chosen in plan:
+            return [_whole(m, positions) for m, (_, positions, _) in zip(memories, asked, strict=True)]
+        for k, chosen in _together(plan for _, _, plan in plans):
             compute(self.calls[k], quiet=True, only=chosen)
-        more = self._others(memory, plan, seed)
+        return [self._found(*x) for x in zip(memories, asked, plans, strict=True)]
+
+    def _found(
+        self, memory: OutputMemory, asked: Asked, planned: tuple[int, np.ndarray, Plan]
+    ) -> SampledOutput:
+        """What was computed of an output."""
+        (_, positions, seed), (count, written, plan) = asked, planned
+        stored = self._stored_last(memory, plan)
+        more = memory.numbers(stored, seed, MORE)
+        if not count:  # programs were drawn: those of the positions that they wrote are theirs
+            more = np.concatenate([memory.inside(stored, positions), more])
         found = np.concatenate([positions[:count], more])
         flags = np.concatenate([written[:count], np.ones(len(more), bool)])
         found, first = np.unique(found, return_index=True)
@@ -186,14 +201,27 @@ class DeferredLaunches:
     def _stores(self, k: int, runs: MemoryRuns) -> list[Writes]:
         return self._of(k).stores(runs) if may_store(self.calls[k], runs) else []
 
-    def _others(self, memory: OutputMemory, plan: Plan, seed: int) -> np.ndarray:
-        """Other elements that were computed: of the launch that writes the output last, as no other changes them."""
+    def _stored_last(self, memory: OutputMemory, plan: Plan) -> MemoryRuns:
+        """Memory that the plan wrote: of the launch that writes the output last, as no other changes it."""
         mine = MemoryRuns(np.array([memory.low]), np.array([memory.high]))
         last = max((k for k, call in enumerate(self.calls) if may_store(call, mine)), default=-1)
-        stored = MemoryRuns.union(
+        return MemoryRuns.union(
             (x.low, x.high) for k, chosen in plan if k == last for x in [self._of(k).stored(chosen)]
         )
-        return memory.numbers(stored, seed, MORE)
+
+
+def _whole(memory: OutputMemory, positions: np.ndarray) -> SampledOutput:
+    return SampledOutput(
+        positions, memory.values(positions), np.ones(len(positions), bool), memory.array.size
+    )
+
+
+def _together(plans: Iterable[Plan]) -> Plan:
+    """The lanes of all plans, in the order of the launches."""
+    found: dict[int, list[ChosenLanes]] = {}
+    for k, chosen in (part for plan in plans for part in plan):
+        found.setdefault(k, []).append(chosen)
+    return [(k, reduce(ChosenLanes.union, found[k])) for k in sorted(found)]
 
 
 def _met(writes: list[Writes], count: int) -> np.ndarray:

@@ -67,13 +67,13 @@ class SampledCalls:
             raise NotSampledError(self.refused)
         name = f"positions.{call}"
         given = unpacked(self.layouts[name], self.fds[name], MOST_BYTES)
+        asked = {
+            n: (x, np.array(given[str(n)][given[str(n)] < x.numel()]), int(given["seed"][0]) + n)
+            for n, x in enumerate(outputs)
+            if isinstance(x, torch.Tensor) and str(n) in given
+        }
         found: dict[str, np.ndarray] = {}
-        for n, x in enumerate(outputs):
-            positions = given.get(str(n))
-            if not isinstance(x, torch.Tensor) or positions is None:
-                continue
-            inside = np.array(positions[positions < x.numel()])
-            sampled = self.launches.values_at(x, inside, int(given["seed"][0]) + n)
+        for n, sampled in zip(asked, self.launches.values_of(list(asked.values())), strict=True):
             found |= {
                 f"{path}.{n}.positions": sampled.positions,
                 f"{path}.{n}.values": sampled.values,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -22,7 +23,7 @@ from ..tasks.tolerances import EXACT, tolerance
 from ..verdict import ComparedOutput
 from .lazy_inputs import Repeated, lazy_inputs
 from .positions import drawn_positions
-from .reference.at_positions import ReferenceAt
+from .reference.at_positions import LEAST_POSITIONS, ReferenceAt
 from .refusals import NotSampledError
 from .repeated_arrays import RepeatedArrays
 
@@ -61,10 +62,7 @@ def _values_at(task: LoadedTask, request: Mapping[str, Any]) -> Answer:
         answer["layouts"][call], files[call] = packed(arrays)
         files |= arrays.descriptors(call)
         reference = _reference(model, arguments, made)
-        chosen = {
-            str(n): reference.affordable(n, drawn_positions(shape, _seed_of(request, k, n)))
-            for n, shape in enumerate(reference.shapes)
-        }
+        chosen = {str(n): _drawn(reference, request, k, n) for n in range(len(reference.shapes))}
         chosen["seed"] = np.array([_seed_of(request, k, len(chosen)) % (1 << 63)], np.int64)
         answer["layouts"][f"positions.{call}"], files[f"positions.{call}"] = packed(chosen)
     return answer, files
@@ -80,6 +78,13 @@ def _inputs(task: LoadedTask, request: Mapping[str, Any], k: int) -> tuple[Repea
 def _seed_of(request: Mapping[str, Any], k: int, output: int) -> int:
     """Of the positions of an output in call `k`."""
     return int(request["seed"]) * 1009 + 101 * k + output
+
+
+def _drawn(reference: ReferenceAt, request: Mapping[str, Any], k: int, output: int) -> np.ndarray:
+    """Positions of an output that are asked for in call `k`, those that say most first: the same whenever they are drawn."""
+    return reference.affordable(
+        output, drawn_positions(reference.shapes[output], _seed_of(request, k, output))
+    )
 
 
 def _reference(model: Any, arguments: Arguments, made: Repeated) -> ReferenceAt:
@@ -117,7 +122,7 @@ def _compared(
     if len(messages) != len(reference.shapes):
         words = f"{len(messages)} outputs were returned, the task's Model gives {len(reference.shapes)}"
         return [_nothing("outputs", words)]
-    return [_one(reference, request, n, message, arrays, f"0.{k}.{n}") for n, message in enumerate(messages)]
+    return [_one(reference, request, n, message, arrays, k) for n, message in enumerate(messages)]
 
 
 def _tensors_of(message: Any) -> list[Any]:
@@ -136,8 +141,9 @@ def _one(
     n: int,
     message: Any,
     arrays: Mapping[str, np.ndarray],
-    path: str,
+    k: int,
 ) -> ComparedOutput:
+    path = f"0.{k}.{n}"
     name, shape, dtype = f"output {n}", reference.shapes[n], reference.dtypes[n]
     if message is None:
         return _nothing(name, f"{name} is no tensor, the task's is one")
@@ -146,16 +152,15 @@ def _one(
         return _nothing(name, f"{name} has shape {list(form.shape)}, the task's has {list(shape)}")
     if form.dtype != dtype:
         return _nothing(name, f"{name} is {form.dtype}, the task's is {dtype}")
-    positions, got = (
-        np.asarray(arrays.get(f"{path}.{what}", np.empty(0))) for what in ("positions", "values")
-    )
-    return _at_positions(reference, n, (positions, got), tolerance(request["benchmark"], dtype))
+    given = tuple(np.asarray(arrays.get(f"{path}.{what}", np.empty(0))) for what in ("positions", "values"))
+    drawn = _drawn(reference, request, k, n)
+    return _at_positions(reference, n, given, drawn, tolerance(request["benchmark"], dtype))
 
 
 def _at_positions(
-    reference: ReferenceAt, n: int, given: tuple[np.ndarray, np.ndarray], rule: Any
+    reference: ReferenceAt, n: int, given: tuple[np.ndarray, ...], drawn: np.ndarray, rule: Any
 ) -> ComparedOutput:
-    """What the answer's process says that it computed, as far as the reference can be had."""
+    """What the answer's process says that it computed: drawn positions, and others as far as the reference can be had."""
     shape, dtype = reference.shapes[n], reference.dtypes[n]
     positions, got = given
     storage = np.dtype(getattr(ml_dtypes, dtype, dtype))
@@ -167,11 +172,32 @@ def _at_positions(
     )
     if not legal or positions.min() < 0 or positions.max() >= math.prod(shape):
         raise NotSampledError("the answer's process gave no values at positions")
+    told = required(positions, drawn)
     order = np.random.default_rng(len(positions)).permutation(len(positions))
+    order = order[np.argsort(~np.isin(positions[order], drawn), kind="stable")]  # the drawn ones first
     kept = np.sort(order[: len(reference.first(n, positions[order]))])
     exact = reference.values(n, positions[kept])
     compared = (got[kept], exact.astype(storage), exact)
-    return checked_positions(f"output {n}", (shape, dtype), positions[kept].tolist(), compared, rule)
+    found = checked_positions(f"output {n}", (shape, dtype), positions[kept].tolist(), compared, rule)
+    return replace(found, message=told) if told and found.passed else found
+
+
+def required(positions: np.ndarray, drawn: np.ndarray) -> str:
+    """What is to be said of the positions of an output that has values there, "" where the first drawn ones are among them.
+
+    Where programs were drawn in place of positions, as many drawn positions must be in what they wrote.
+    `NotSampledError`: the answer's process looked elsewhere.
+    """
+    first = drawn[:LEAST_POSITIONS]
+    among = int(np.isin(drawn, positions).sum())
+    if among < len(first):
+        raise NotSampledError(
+            f"the answer's process gave values at {among} of {len(drawn)} drawn positions, "
+            f"at least {len(first)} are asked for"
+        )
+    if np.isin(first, positions).all():
+        return ""
+    return f"programs were drawn in place of positions; {among} of {len(drawn)} drawn positions are in what they wrote"
 
 
 def _nothing(name: str, message: str) -> ComparedOutput:

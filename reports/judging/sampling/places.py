@@ -47,6 +47,13 @@ class OutputMemory:
         low = -(-(mine.low - self.low) // size)
         return drawn_in_runs(low, np.maximum(low, (mine.high - self.low) // size), seed, count)
 
+    def inside(self, stored: MemoryRuns, positions: np.ndarray) -> np.ndarray:
+        """Those of the positions that lie in memory that was stored to, by address."""
+        runs, order = self.runs(positions)
+        run = np.searchsorted(stored.low, runs.low, side="right") - 1
+        held = (run >= 0) & (runs.high <= stored.high[run]) if len(stored) else np.zeros(len(runs), bool)
+        return np.asarray(positions[order[held]])
+
     def values(self, positions: np.ndarray) -> np.ndarray:
         """The elements, (n,), in their own dtype."""
         if not self.array.shape:

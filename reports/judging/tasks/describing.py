@@ -23,8 +23,8 @@ Answer = tuple[dict[str, Any], dict[str, int]]
 
 def described(request: dict[str, Any], fds: dict[str, int]) -> Answer:
     """Of each case: `to_message` of its arguments without arrays, forms of its outputs (None where they are not known
-    without values), operations of its Model, elements of both and a text; the init arguments, and the operations that made
-    the inputs of all cases.
+    without values), operations of its Model, whether it writes to inputs or returns one (not where it needs values),
+    elements of both and a text; the init arguments, and the operations that made the inputs of all cases.
     """
     with loaded_task(request) as task:
         try:
@@ -51,9 +51,12 @@ def _described(task: LoadedTask, seed: int) -> dict[str, Any]:
 
 
 def _case(task: LoadedTask, model: Any, arguments: Arguments) -> dict[str, Any]:
-    outputs, ops = _run(task, model, arguments)
     inputs = tensors_in([*arguments[0], *arguments[1].values()])
+    versions = _versions(inputs)
+    outputs, ops = _run(task, model, arguments)
     return {
+        "changes_input": outputs is not None and _versions(inputs) != versions,
+        "returns_input": outputs is not None and _shares_storage(outputs, inputs),
         "arguments": to_message(list(arguments), None),
         "outputs": None if outputs is None else [_form(x) for x in outputs],
         "ops": ops,
@@ -75,6 +78,19 @@ def _run(
     except UsageError:
         return None, None
     return outputs, [op.to_json() for op in recorded]
+
+
+def _versions(inputs: list[Any]) -> list[int]:
+    """How often torch wrote to each; meta tensors count, too. None of numpy's."""
+    return [x._version for x in inputs if hasattr(x, "is_meta")]
+
+
+def _shares_storage(outputs: list[Any], inputs: list[Any]) -> bool:
+    """Whether an output is an input, or a view of one. Storages of meta tensors have no address, but are objects."""
+    theirs, mine = (
+        {x.untyped_storage()._cdata for x in every if hasattr(x, "is_meta")} for every in (inputs, outputs)
+    )
+    return bool(theirs & mine)
 
 
 def _on_meta(arguments: Arguments) -> bool:

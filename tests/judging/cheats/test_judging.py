@@ -78,6 +78,8 @@ def test_one_fact_is_enough(given, name):
         {"host_elements": 300},
         {**returned(of_input="0"), "facts": {"values": ValueFacts(returns_input=True)}},
         {"changed_inputs": ("case0.0",), "facts": {"values": ValueFacts(changes_input=True)}},
+        {**returned(of_input="0"), "facts": {"returns_input": True}},
+        {"changed_inputs": ("case0.0",), "facts": {"changes_input": True}},
         {"narrowed": (NARROWED,), "facts": {"inputs": (HostTensor((10,), "float16"),)}},
         {"narrowed": (NarrowedValue(**{**vars(NARROWED), "remainder": True}),)},
         {"facts": {"time_us": 1.1, "floor_us": 1.1}},

@@ -13,7 +13,7 @@ NONE_LACKING = pytest.mark.extra("mcp")
     ("words", "message"),
     [
         ((), "give --stdio, --http PORT or --skill"),
-        (("--stdio", "--http", "1"), "--stdio and --http are three things to do"),
+        (("--stdio", "--http", "1"), "--stdio and --http exclude each other"),
         (("--stdio", "--token-file", "x"), "--token-file is for --http"),
         (("--stdio", "--json"), "--json is for --http"),
         (("--skill", "--host-name", "x"), "--host-name is for --http"),

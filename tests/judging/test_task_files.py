@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ascendtile.reports.judging.tasks.files import AnswerError, read_answer, read_task, seed_of
+from ascendtile.reports.judging.tasks.loading import as_list
 from ascendtile.simulator.errors import UsageError
 
 TASK = """
@@ -128,3 +129,7 @@ def test_the_seed_depends_on_both_texts_and_on_the_number_that_is_given(tmp_path
     assert len(seeds) == 4
     assert all(0 <= s < 2**63 for s in seeds)
     assert seed_of(task, a, 1) == seed_of(task, a, 1)
+
+
+def test_outputs_of_a_dict_are_compared_by_their_keys_in_whatever_order_they_come():
+    assert as_list({"b": [1, 2], "a": 3}) == as_list({"a": 3, "b": [1, 2]}) == [3, 1, 2]

@@ -1,8 +1,8 @@
 """Which entries of dicts are no longer what they were, without a reference to what stayed.
 
-A reference is counted in the object: a forked process that takes one to each of ten thousand functions copies the pages of
-all of them. So these loops hold borrowed pointers, and nothing here runs Python between two of them but the comparison of
-keys that differ.
+A reference is counted in the object: a forked process that takes one to each of ten thousand functions
+copies the pages of all of them. So these loops hold borrowed pointers, and nothing here runs Python between
+two of them but the comparison of keys that differ.
 """
 
 from cpython.ref cimport PyObject

@@ -152,9 +152,9 @@ def no_grad() -> AbstractContextManager[Any]:
 
 
 def as_list(outputs: Any) -> list[Any]:
-    """One output, or several: lists, tuples and the values of a dict are taken apart."""
+    """One output, or several: lists, tuples and the values of a dict, by its keys in order, are taken apart."""
     if isinstance(outputs, Mapping):
-        outputs = list(outputs.values())
+        outputs = [outputs[key] for key in sorted(outputs, key=str)]
     if isinstance(outputs, list | tuple):
         return [y for x in outputs for y in as_list(x)]
     return [outputs]

@@ -49,9 +49,12 @@ def test_a_seed_for_the_device_is_that_of_the_cpu_also_where_cuda_means_it() -> 
     torch.npu.manual_seed_all(3)
     assert torch.equal(torch.rand(2), wanted)
     triton_shim.uninstall()
-    with triton_shim.installed(("npu", "cuda")):
-        torch.manual_seed(3)  # which seeds every device
-        assert torch.equal(torch.rand(2), wanted)
+    try:
+        with triton_shim.installed(("npu", "cuda")):
+            torch.manual_seed(3)  # which seeds every device
+            assert torch.equal(torch.rand(2), wanted)
+    finally:
+        triton_shim.install()  # as the other tests have it
 
 
 def test_threads_know_the_device_too() -> None:

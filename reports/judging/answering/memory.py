@@ -143,7 +143,7 @@ def _modes(memory: TorchMemory) -> Iterator[None]:
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Following(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class Following(TorchDispatchMode):
         """Tells what reaches the dispatcher."""
 
         @classmethod
@@ -164,5 +164,5 @@ def _modes(memory: TorchMemory) -> Iterator[None]:
             memory.read(getattr(func, "__name__", ""), args)
             return func(*args, **(kwargs or {}))
 
-    with Following(), Reading():  # type: ignore[no-untyped-call]
+    with Following(), Reading():
         yield

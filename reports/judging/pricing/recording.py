@@ -22,11 +22,11 @@ _REPORTS = Path(__file__).resolve().parents[2]
 OF_OTHERS = tuple(f"{x}/" for x in (Path(torch.__file__).parent, _REPORTS, _REPORTS.parent / "simulator"))
 
 
-class DispatchedOps(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class DispatchedOps(TorchDispatchMode):
     """Appends to `ops` what reaches the dispatcher, and lets it run."""
 
     def __init__(self, ops: list[HostOp], file: str | None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.ops, self.file, self.silent = ops, file, False
 
     @classmethod
@@ -78,7 +78,7 @@ def _attention_flops(tensors: list[Any]) -> int:
     q, k, v = (tuple(t.shape) for t in tensors[:3])
     batch = q[:-2]
     flat = [(max(1, torch.Size(batch).numel()), 1, *x[-2:]) for x in (q, k, v)]
-    return int(sdpa_flop_count(*flat))  # type: ignore[no-untyped-call]
+    return int(sdpa_flop_count(*flat))
 
 
 def _leaves(values: Iterable[Any]) -> Iterator[Any]:

@@ -83,7 +83,7 @@ def lazy_inputs(seed: int) -> Iterator[Repeated]:
         torch.set_rng_state(state)
 
 
-class LazyFilling(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class LazyFilling(TorchDispatchMode):
     """Carries out operations on large tensors by one period, and refuses those that would take long."""
 
     @classmethod
@@ -91,7 +91,7 @@ class LazyFilling(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False  # or torch would import its compiler, which takes 2 s
 
     def __init__(self, made: Repeated) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.made = made
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

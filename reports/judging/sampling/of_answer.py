@@ -82,7 +82,7 @@ class SampledCalls:
         return found
 
 
-class _HostWork(LazyFilling):  # type: ignore[no-untyped-call]
+class _HostWork(LazyFilling):
     """What torch does beside launches: before it reads what a launch is yet to write, all launches are computed.
 
     Memory that `torch.empty` gives holds NaN, so that what nobody wrote is wrong every time in the same way.

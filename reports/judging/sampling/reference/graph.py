@@ -71,7 +71,7 @@ def recorded(model: Callable[..., Any], inputs: list[Any]) -> list[Source]:
     return [recording.source(x) for x in outputs]
 
 
-class _Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recording(TorchDispatchMode):
     """Carries out operations on twins without memory, and keeps what they are made of."""
 
     @classmethod
@@ -79,7 +79,7 @@ class _Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False  # or torch would import its compiler, which takes 2 s
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.sources: dict[int, Source] = {}
         self.kept: list[torch.Tensor] = []  # so that no id is given to another tensor
         self.leaves: dict[int, torch.Tensor] = {}

@@ -50,7 +50,8 @@ def batch_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) 
         others = [k for k in range(len(x.shape)) if k != 1]
         mean, variance = _moments(ev, x, boxes.whole(others, x.shape))
     else:
-        mean, variance = (_per_channel(ev, given[n], boxes) for n in ("running_mean", "running_var"))  # type: ignore[assignment]
+        kept: Any = [_per_channel(ev, given[n], boxes) for n in ("running_mean", "running_var")]
+        mean, variance = kept
     weight, bias = (_per_channel(ev, given[n], boxes) for n in ("weight", "bias"))
     return _scaled(ev.value(x, boxes), mean, variance, given["eps"], weight, bias)
 

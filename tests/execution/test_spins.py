@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import ascendtile.simulator.language as tl
 import ascendtile.simulator.language.extra.cann.extension as al
 from ascendtile.simulator.interpreter.control_flow import Flow
 from ascendtile.simulator.interpreter.two_cores import spin
+from ascendtile.simulator.interpreter.two_cores.turns import Turns
 
 from .runs import launch
 
@@ -77,6 +80,27 @@ def goes_nowhere(flag, out, n):
     while i < n:
         i += n - n
     tl.store(out, i)
+
+
+@sim.jit
+def waits_for_the_one_after(flag, out):
+    p = tl.program_id(0)
+    if p + 1 < tl.num_programs(0):
+        while tl.load(flag + p + 1) == 0:
+            pass
+    tl.store(flag + p, 1)
+
+
+def test_a_launch_that_is_over_has_no_thread_left(monkeypatch):
+    def slow(turns, part, work, real=Turns._thread):
+        real(turns, part, work)
+        time.sleep(0.05)  # as on a machine that is busy
+
+    monkeypatch.setattr(Turns, "_thread", slow)
+    before, flag = set(threading.enumerate()), zeros(4)
+    launch(waits_for_the_one_after, (4,), flag, zeros())
+    assert flag.all()
+    assert set(threading.enumerate()) == before
 
 
 NOBODY = "and no program of the launch stores to it"

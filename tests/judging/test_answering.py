@@ -164,6 +164,14 @@ def test_what_an_answer_may_not_do_is_named_whatever_it_does_with_the_error(chea
     assert name in ("timing_replaced", "function_replaced") or line in {c.line for c in found}
 
 
+@pytest.mark.extra("torch")
+def test_a_thread_is_refused_where_torch_is_loaded_which_is_given_a_start_of_its_own():
+    import torch  # noqa: F401 : the shim stands between an answer and `Thread.start` from then on
+
+    log, _ = asked(with_bodies(["import threading; threading.Thread(target=print).start()"]))
+    assert [c.name for c in log.cheats] == ["thread_escape"]
+
+
 def test_what_python_itself_does_for_an_answer_is_no_cheat():
     log, _ = asked(with_bodies(HONEST))
     assert not log.cheats

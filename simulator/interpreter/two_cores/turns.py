@@ -56,12 +56,15 @@ class Turns:
         self.left = left
         self.main = self.now = Waiter(object())
         self.parts = [self.main]
+        self.ended: list[
+            threading.Thread | None
+        ] = []  # threads of parts that are over, and may be on their last line
         self.changes = 0  # turns in which anything was done
         self.failed: BaseException | None = None
         self.abandoned = False
 
     def run(self, work: Work) -> None:
-        """Do the work in this thread, and what follows from it in others, until all is over."""
+        """Do the work in this thread, and what follows from it in others, until all is over and no thread is left."""
         try:
             work()
             self.wait(lambda: len(self.parts) == 1)
@@ -164,6 +167,7 @@ class Turns:
             work()
             self._check_abandoned()
             self.parts.remove(part)
+            self.ended.append(part.thread)
             self.changes += 1
             self._wake(self._next(part))
         except _Abandoned:
@@ -174,11 +178,12 @@ class Turns:
 
     def _give_up(self) -> None:
         self.abandoned = True
-        threads = [p.thread for p in self.parts if p.thread is not None and p.begun]
+        begun = [p.thread for p in self.parts if p.begun]
         for p in self.parts:
             p.turn.release()
-        for t in threads:
-            t.join()
+        for thread in (*begun, *self.ended):
+            if thread is not None:
+                thread.join()
 
 
 __all__ = ["Turns", "Waiter"]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STATE = pytest.StashKey[BaselineState]()
 TRITON = pytest.StashKey[bool]()
+LOOKS = ("collectonly", "setuponly", "setupplan")  # options of pytest under which no test is run
 WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -42,7 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     shown = given or config.getini("ascendtile_baseline")
     path = Path(given).absolute() if given else config.rootpath / shown
     options = (f"--ascendtile-baseline={given}",) if given else ()
-    state = BaselineState(path, shown, config.getoption(UPDATE), options)
+    runs = not any(getattr(config.option, name, False) for name in LOOKS)
+    state = BaselineState(path, shown, runs and config.getoption(UPDATE), options)
     config.stash[STATE] = state
     begin(state)
     config.stash[TRITON] = config.getini("ascendtile_triton")

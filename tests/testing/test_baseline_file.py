@@ -31,6 +31,14 @@ def test_an_entry_survives_the_file(tmp_path, small):
     assert path.read_bytes() == again
 
 
+@pytest.mark.parametrize("version", [True, 1.0, "1", None, 2])
+def test_only_the_number_1_is_its_version(version):
+    with pytest.raises(UsageError, match=f"has version {version!r}"):
+        baseline_of(
+            json.dumps({"format": "ascendtile-baseline", "version": version, "tests": {}}).encode(), "b.json"
+        )
+
+
 def test_no_path_of_the_machine_is_kept(small):
     text = json.dumps(BaselineEntry.of(small).to_json())
     assert str(Path(__file__).parent.parent) not in text

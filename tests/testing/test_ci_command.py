@@ -99,6 +99,21 @@ def test_the_page_and_the_json_have_the_figures_of_both(changes, entry, slower):
     assert data["regressions"] == 2
 
 
+def test_a_long_name_of_a_test_hides_no_kernel(entry, slower):
+    test = f"t.py::test_{'long_' * 9}[{'x' * 40}-ascend910b3]"
+    found = compare_baselines({test: {"softmax_rows": entry}}, {test: {"softmax_rows": slower}})
+    page = as_text(changes_page(found))
+    table = page.partition("test and kernel")[2].partition("time by source line")[0]
+    assert "softmax_rows" in table
+    assert "ascend910b3" in table.replace("\n", "")
+    assert max(map(len, page.splitlines())) <= 80
+
+
+def test_changes_are_printed_as_their_summary(changes):
+    assert str(changes) == changes.summary
+    assert len(repr(changes)) < 100
+
+
 def test_markdown_has_a_row_for_each_change_and_the_lines_of_regressions(changes, entry, slower):
     text = changes_markdown(changes)
     rows = [line for line in text.splitlines() if line.startswith("| <code>t.py")]
@@ -229,6 +244,17 @@ def test_a_run_of_no_tests_is_no_answer(repository, refused, monkeypatch):
     monkeypatch.setattr(commits, "_tested", lambda folder, name, arguments: commits.CommitFigures(name, {}))
     said = refused("ci", "--run")
     assert "in neither HEAD (" in said
+    assert "there is nothing to compare" in said
+
+
+def test_where_every_kernel_is_gone_nothing_was_measured_and_the_status_is_1(repository, ascendtile, refused):
+    write_baseline(repository / FILE, {})
+    answer = ascendtile("ci", "--json")
+    assert (answer.status, json.loads(answer.out)["regressions"]) == (1, 0)
+    assert "the working tree has none of these kernels: nothing was compared" in answer.err
+    git("commit", "-qam", "none")
+    said = refused("ci")
+    assert f"{FILE} has no kernel, neither in HEAD (" in said
     assert "there is nothing to compare" in said
 
 

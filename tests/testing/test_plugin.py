@@ -131,6 +131,21 @@ def test_entries_without_a_test_are_told_and_removed_by_an_update_that_looked_at
     assert entries(project) == {"test_it.py::test_time[two]": {"double"}}
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--collect-only",
+        *(pytest.param(x, marks=pytest.mark.exhaustive) for x in ("--setup-only", "--setup-plan")),
+    ],
+)
+def test_where_pytest_runs_no_test_an_update_writes_nothing(project, option):
+    project("--ascendtile-update", passed=2)
+    before = (project.pytester.path / FILE).read_bytes()
+    edit(project, '"one": 1024, ', '"three": 512, ')
+    project.pytester.runpytest_inprocess("-p", "no:cacheprovider", "--ascendtile-update", option)
+    assert (project.pytester.path / FILE).read_bytes() == before
+
+
 @pytest.mark.exhaustive
 def test_entries_of_files_that_were_not_run_stay_until_the_file_is_gone(project):
     project.pytester.makepyfile(test_other=TESTS)

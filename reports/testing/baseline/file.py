@@ -88,9 +88,10 @@ def _no_literal(text: str) -> NoReturn:
 def _tests(data: Any) -> Baseline:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UsageError(f"is no baseline: it does not say format {FORMAT!r}")
-    if data.get("version") != VERSION:
+    version = data.get("version")
+    if type(version) is not int or version != VERSION:  # True is 1
         raise UsageError(
-            f"has version {show(data.get('version'))}; this is ascendtile {ascendtile.__version__}, which reads version "
+            f"has version {show(version)}; this is ascendtile {ascendtile.__version__}, which reads version "
             f"{VERSION}: install the version that wrote it"
         )
     tests = data.get("tests")

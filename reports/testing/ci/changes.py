@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ....simulator.errors import UsageError
 from ...facts.advice.causes import largest_cause
@@ -75,12 +75,15 @@ class KernelChange:
 @dataclass(frozen=True)
 class BaselineChanges:
     """What changed from the baseline `before` to `after`, those names of commits; `above`: a regression is more than that
-    part slower. changes: regressions first, then by kind and by how much."""
+    part slower. changes: regressions first, then by kind and by how much. `print` shows the summary."""
 
     before: str
     after: str
     above: float
-    changes: tuple[KernelChange, ...]
+    changes: tuple[KernelChange, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.summary
 
     def of_kind(self, kind: str) -> list[KernelChange]:
         return [c for c in self.changes if c.kind == kind]

@@ -11,7 +11,7 @@ from ....simulator.precision.metrics import json_value
 from ...facts import texts
 from ...terminal.difference_view import difference_json, difference_page
 from ...terminal.sections import Block
-from ...terminal.tables import add_row, fact, item, make_table
+from ...terminal.tables import add_row, fact, folding, item
 from ..baseline.entry import BaselineEntry
 from .changes import SAME, BaselineChanges, KernelChange
 
@@ -36,7 +36,7 @@ def _table(shown: list[KernelChange]) -> Block:
     if not shown:
         return []
     columns = (">cycles before", 13), (">after", 10), (">change", 12), (">UB KiB", 14)
-    table = make_table(("test and kernel", 27), *columns)
+    table = folding(("test and kernel", 27), *columns)  # ids of tests are long, and the kernel comes behind
     for c in shown[:MOST_SHOWN]:
         name = f"{c.test.rpartition('::')[2]} {c.key}"
         add_row(table, name, *(cycles_text(e) for e in (c.before, c.after)), change_text(c), _ub(c))

@@ -69,7 +69,8 @@ def command(**options: Any) -> None:
     A baseline is what `pytest --ascendtile-update` writes and a project commits. Without a commit of its own (--of) the
     working tree is compared with the last commit, as `git diff` does. Arguments after -- are for pytest, with --run.
 
-    Exit status: 0 no regression, 1 a regression (or, with --run, tests that failed), 2 wrong usage or input.
+    Exit status: 0 no regression, 1 a regression (or every kernel is gone, or, with --run, tests failed), 2 wrong usage or
+    input.
 
     Example: ascendtile ci --against main --markdown
     """
@@ -85,27 +86,35 @@ def command(**options: Any) -> None:
     if asked.arguments and not asked.run:
         raise click.UsageError(f"{asked.arguments[0]} is an argument of pytest, which only --run starts")
     before, after = _tested(asked) if asked.run else _kept(asked)
+    measured = any(after.tests.values())
+    if not (measured or after.failed or any(before.tests.values())):
+        raise click.UsageError(_nothing(asked, before, after))
+    from ....terminal.console import note
     from ....testing.ci.changes import compare_baselines
 
     found = compare_baselines(before.tests, after.tests, asked.fail_above, (before.name, after.name))
     _show(asked, found)
-    if found.regressions or after.failed:
+    if not (measured or after.failed):
+        note(f"{after.name} has none of these kernels: nothing was compared")
+    if found.regressions or after.failed or not measured:
         sys.exit(REGRESSION)
 
 
+def _nothing(asked: SimpleNamespace, before: CommitFigures, after: CommitFigures) -> str:
+    """Why there is nothing to compare."""
+    if asked.run:
+        what = "did a test pass that calls assert_cycles without max="
+        return f"--run: in neither {before.name} nor {after.name} {what}: there is nothing to compare"
+    return f"{asked.baseline} has no kernel, neither in {before.name} nor in {after.name}: there is nothing to compare"
+
+
 def _tested(asked: SimpleNamespace) -> tuple[CommitFigures, CommitFigures]:
-    from .....simulator.errors import UsageError
     from ....testing.ci.commits import run_tests
     from ...progress import stopped_by_signals
 
     folder = Path(asked.baseline).absolute().parent
     with stopped_by_signals():
         before, after = (run_tests(folder, rev, asked.arguments) for rev in (asked.against, asked.revision))
-    if not (before.tests or after.tests or after.failed):
-        raise UsageError(
-            f"--run: in neither {before.name} nor {after.name} did a test pass that calls assert_cycles without max=: "
-            "there is nothing to compare"
-        )
     return before, after
 
 

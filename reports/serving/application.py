@@ -17,7 +17,7 @@ from .admission import Admission, App, guarded
 from .desk import Desk
 from .protocol import mcp_server
 from .server_settings import MOST_BODY
-from .tools.catalogue import failure
+from .tools.catalogue import failure, told
 
 MOST_SESSIONS = 1000
 PLACES = "POST /v1/TOOL, GET /v1/health, /v1/tools, /v1/schema, and /mcp"
@@ -35,10 +35,14 @@ def application(desk: Desk, access: Admission) -> App:
             yield
 
     agents = Route("/mcp", StreamableHTTPASGIApp(sessions))
-    handlers: Any = {404: _no_place, 405: _no_place}
+    handlers: Any = {404: _no_place, 405: _no_place, Exception: _fault}
     app = Starlette(routes=[*plain_http.routes(desk), agents], lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False  # many clients do not follow with the body
     return guarded(app, access)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    return plain_http.respond(told(error))
 
 
 async def _no_place(request: Request, error: Exception) -> Response:

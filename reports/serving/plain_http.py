@@ -9,6 +9,7 @@ An error is {"error": {"kind": ..., "message": ...}}, its status by kind as in s
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -76,11 +77,20 @@ async def _arguments(request: Request) -> dict[str, Any]:
     if kind != "application/json":
         raise BadRequestError("media_type", "send JSON, with the header `Content-Type: application/json`")
     try:
-        found = json.loads(await _body(request))
+        found = json.loads(await _body(request), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as e:
         raise BadRequestError("usage", f"the body is no JSON: {e}"[:300]) from None
     if not isinstance(found, dict):
         raise BadRequestError("usage", "the body must be one JSON object, the arguments of the tool by name")
+    return found
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON: of two values of one name nobody knows which is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(n for n, times in Counter(n for n, _ in pairs).items() if times > 1)
+        raise ValueError(f"an object has {name!r:.100} twice")
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server.lowlevel.server import Server
+from mcp.shared.message import SessionMessage
 
 import ascendtile
 
@@ -42,6 +43,26 @@ def mcp_server(desk: Desk) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+async def answer_no_messages(lines: Any, messages: Any, write: Any) -> None:
+    """Pass messages on; to a line that is none answer with an error, which the SDK does over HTTP only."""
+    async with messages:
+        async for line in lines:
+            if isinstance(line, Exception):
+                await write.send(SessionMessage(_no_message(line)))
+            else:
+                await messages.send(line)
+
+
+def _no_message(error: Exception) -> types.JSONRPCError:
+    """JSON-RPC 2.0: -32700 for what is no JSON, -32600 for JSON that is no message; the id is not known."""
+    found = [e["type"] for e in getattr(error, "errors", list)()]  # of pydantic
+    code, what = types.INVALID_REQUEST, "no message of JSON-RPC 2.0"
+    if "json_invalid" in found:
+        code, what = types.PARSE_ERROR, "no JSON"
+    data = types.ErrorData(code=code, message=f"the line is {what}")
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=data)
 
 
 def _described(tool: Tool) -> types.Tool:

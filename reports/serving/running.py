@@ -10,16 +10,18 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import anyio
 import uvicorn
 from mcp.server.stdio import stdio_server
 
 from ...simulator.errors import UsageError
+from ..judging.processes.pool import CancelledError
 from .admission import Admission, App
 from .application import application
 from .desk import Desk
-from .protocol import mcp_server
+from .protocol import answer_no_messages, mcp_server
 from .server_settings import ServerSettings
 
 BACKLOG, MOST_CONNECTIONS = 128, 512
@@ -40,7 +42,9 @@ def serve_stdio(settings: ServerSettings) -> None:
 async def _stdio(desk: Desk) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(_until_signal, desk)
-        async with stdio_server() as (read, write):
+        async with stdio_server() as (lines, write):
+            messages, read = anyio.create_memory_object_stream[Any](0)
+            group.start_soon(answer_no_messages, lines, messages, write)
             server = mcp_server(desk)
             await server.run(read, write, server.create_initialization_options())
         group.cancel_scope.cancel()
@@ -70,9 +74,16 @@ def serve_http(
     settings: ServerSettings, access: Admission, sock: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve on the socket until Ctrl-C or SIGTERM. ready: called once requests are taken."""
-    desk = Desk(settings)
-    server = uvicorn.Server(_config(application(desk, access)))
     stop = threading.Event()
+    with _signals(stop):
+        _serve(Desk(settings), access, sock, ready, stop)
+    sock.close()
+
+
+def _serve(
+    desk: Desk, access: Admission, sock: socket.socket, ready: Callable[[], None], stop: threading.Event
+) -> None:
+    server = uvicorn.Server(_config(application(desk, access)))
 
     def run() -> None:
         try:
@@ -82,15 +93,13 @@ def serve_http(
 
     _warm(desk)
     thread = threading.Thread(target=run)  # not the first one: there uvicorn would take the signals
-    with _signals(stop):
-        thread.start()
-        ready()  # the socket listens already: who comes early waits
-        stop.wait()
-        desk.close()  # what runs is answered: the server ends
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of streams that are open and cut now
-        server.should_exit = True
-        thread.join()
-    sock.close()
+    thread.start()
+    ready()  # the socket listens already: who comes early waits
+    stop.wait()
+    desk.close()  # what runs is answered: the server ends
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of streams that are open and cut now
+    server.should_exit = True
+    thread.join()
 
 
 def _config(app: App) -> uvicorn.Config:
@@ -123,6 +132,8 @@ def _warm(desk: Desk) -> None:
     def start() -> None:
         try:
             desk.warm()
+        except CancelledError:
+            pass  # the server ends
         except Exception as e:
             sys.stderr.write(f"ascendtile serve: {e}\n")
 

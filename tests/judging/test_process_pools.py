@@ -143,6 +143,17 @@ def test_a_full_queue_says_how_many_wait():
         assert pool.call(ECHO, {"after": 1}).answer == {"after": 1}
 
 
+def test_a_pool_that_is_closed_while_it_starts_does_not_wait_for_that(tmp_path):
+    (tmp_path / "never_imported.py").write_text("import time\ntime.sleep(600)")
+    pool = Pool(1, modules=["never_imported"], folders=[tmp_path])
+    with ThreadPoolExecutor(1) as thread:
+        warmed = thread.submit(pool.warm)
+        wait_until(pool.starting.locked)
+        pool.close()
+        with pytest.raises(CancelledError, match="the pool is closed"):
+            warmed.result(60)
+
+
 def test_clients_take_turns(pool):
     order = []
 

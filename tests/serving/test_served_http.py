@@ -56,6 +56,8 @@ def test_tools_and_schemas_are_listed(served):
         ("/v1/run", b"op=x", {}, 400),
         ("/v1/run", b"[" * 100_000, {}, 400),
         ("/v1/run", b"[1]", {}, 400),
+        ("/v1/run", b'{"op": "matmul", "op": "rms_norm_grad"}', {}, 400),
+        ("/v1/run", b'{"op": "matmul", "sizes": {"m": 1, "m": 2}}', {}, 400),
         ("/v1/run", b"{}", {}, 400),
         ("/v1/run", b'{"op": "matmul", "nothing": 1}', {}, 400),
         ("/v1/run", b'{"path": "/etc/passwd"}', {}, 400),

@@ -158,8 +158,12 @@ def test_the_end_of_the_input_or_a_signal_leaves_nothing(alone, tmp_path, end):
     assert b"Traceback" not in alone.stderr.read()
 
 
-def test_lines_that_are_no_messages_are_passed_over_and_nothing_but_messages_is_printed(alone):
-    alone.stdin.write(b"hello\n\xff\xfe\n{}\n[]\n")
+def test_lines_that_are_no_messages_are_answered_and_nothing_but_messages_is_printed(alone):
+    alone.stdin.write(b"hello\n\xff\xfe\n\n{}\n[]\n")
+    alone.stdin.flush()
+    errors = [json.loads(alone.stdout.readline()) for _ in range(5)]
+    assert all((e["jsonrpc"], e["id"]) == ("2.0", None) for e in errors)
+    assert [e["error"]["code"] for e in errors] == [-32700] * 3 + [-32600] * 2
     begin(alone)
     script = "print('x')\nimport os\nos.system('echo y')"
     send(alone, "tools/call", {"name": "run", "arguments": {"script": script}})

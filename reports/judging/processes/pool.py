@@ -23,7 +23,7 @@ from typing import Any
 
 from ....simulator.errors import RunError, UsageError
 from .limits import Limits, Reply
-from .zygote import Cancellation, Zygote
+from .zygote import Cancellation, NotStartedError, Zygote
 
 TRIES = 2  # of a call whose process was killed by nobody's limit
 
@@ -65,6 +65,7 @@ class Pool:
         self.taken: set[Job] = set()
         self.zygote: Zygote | None = None
         self.is_closed = False
+        self.closing = Cancellation()  # of the process that forks, while it starts
 
     def call(
         self,
@@ -102,12 +103,21 @@ class Pool:
             if self.zygote is None or not self.zygote.is_alive:
                 if self.zygote is not None:
                     self.zygote.close()
-                self.zygote = self.begin()
+                self.zygote = self._begun()
             return self.zygote
+
+    def _begun(self) -> Zygote:
+        try:
+            return self.begin(cancel=self.closing)
+        except NotStartedError:
+            if self.is_closed:
+                raise CancelledError("the pool is closed") from None
+            raise
 
     def close(self) -> None:
         """End everything: who waits or runs gets `CancelledError`."""
         self.is_closed = True
+        self.closing.cancel()
         self._wake()
         for job in list(self.taken):
             job.cancel.cancel()

@@ -65,7 +65,7 @@ class Zygote:
     """A process that imports once and forks a child for each call.
 
     torch: whether it imports torch, which takes a second or two. modules: others that children need, of ours.
-    folders: where else it may import from; children see them.
+    folders: where else it may import from; children see them. cancel: ends its start, which then raises `NotStartedError`.
     kept_from: what children are kept from on this system, of "files", "network", "processes", "system calls" (sockets and
         the memory of other processes, by a filter).
 
@@ -74,7 +74,11 @@ class Zygote:
     """
 
     def __init__(
-        self, torch: bool = False, modules: Sequence[str] = (), folders: Sequence[str | Path] = ()
+        self,
+        torch: bool = False,
+        modules: Sequence[str] = (),
+        folders: Sequence[str | Path] = (),
+        cancel: Cancellation | None = None,
     ) -> None:
         if not hasattr(os, "fork"):
             raise UsageError("this system has no fork, which judging needs: use Linux or macOS")
@@ -95,7 +99,8 @@ class Zygote:
                 start_new_session=True,  # Ctrl-C is for the process that asks
             )
         try:
-            self.kept_from: tuple[str, ...] = tuple(self._begun())
+            with (cancel or Cancellation()).of(self.process.kill):
+                self.kept_from: tuple[str, ...] = tuple(self._begun())
         except BaseException:
             self.close()
             raise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...options import ONE_OBJECT, at_most_one
+from ...options import ONE_OBJECT, Decorator, at_most_one
 
 if TYPE_CHECKING:
     import socket
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 NEEDED = ("mcp", "mcp_types", "starlette", "uvicorn", "jsonschema", "anyio")
 MOST = 86_400.0  # seconds, and more GiB than there are
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _limit(name: str, usual: float, help: str) -> Decorator:
+    """An option of a limit that is a number."""
+    kind = click.FloatRange(0.1, MOST)
+    return click.option(name, type=kind, default=usual, show_default=True, metavar="N", help=help)
 
 
 @click.command()
@@ -61,30 +67,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 @click.option(
     "--torch/--no-torch", default=None, help="Whether workers have torch; without, where it is installed."
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0.1, MOST),
-    default=120.0,
-    show_default=True,
-    metavar="S",
-    help="Seconds of each process of a request at most.",
-)
-@click.option(
-    "--cpu-seconds",
-    type=click.FloatRange(0.1, MOST),
-    default=60.0,
-    show_default=True,
-    metavar="S",
-    help="Seconds of processor time of each process of a request.",
-)
-@click.option(
-    "--memory-gib",
-    type=click.FloatRange(0.1, MOST),
-    default=8.0,
-    show_default=True,
-    metavar="N",
-    help="GiB of memory of each process of a request.",
-)
+@_limit("--seconds", 120.0, "Seconds of each process of a request at most.")
+@_limit("--cpu-seconds", 60.0, "Seconds of processor time of each process of a request.")
+@_limit("--memory-gib", 8.0, "GiB of memory of each process of a request.")
 @click.option("--skill", is_flag=True, help="Print the skill that teaches an agent the loop, and end.")
 @click.option(
     "--json", "as_json", is_flag=True, help=f"{ONE_OBJECT} With --http: url and token, once it serves."

@@ -6,18 +6,16 @@
 # is exact, and says what every other mode needs. A format whose spacing changes (no subnormals, tapered) has
 # steps. Masks, not conditions: gcc turns `c ? x : y` into jumps and then does not vectorise the loop.
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint32_t
 
 from ascendtile.simulator.precision._grid_rules cimport GridRules
+from ascendtile.simulator.precision._philox cimport words_t
 
 cdef extern from *:
     """
     #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
-    #if defined(__x86_64__) && defined(__GNUC__)
-    #include <immintrin.h>
-    #endif
 
     enum {GRID_RINT, GRID_FLOOR, GRID_CEIL, GRID_ROUND, GRID_TRUNC, GRID_ODD, GRID_RNZ, GRID_STOCHASTIC};
 
@@ -151,28 +149,6 @@ cdef extern from *:
         return grid_of((u & (0x80000000u | -(uint32_t)((u & 0x7F800000u) != 0))) | (nan & 0x00400000u));
     }
 
-    /* Philox 4x32-10 (Salmon and others, SC 2011): word 0 of counter (i, 0, 0, 0), i of 64 bits, and a key of
-       64. What tl.randint(seed, i) gives. */
-    GRID_VALUE uint32_t grid_random(uint64_t i, uint64_t seed)
-    {
-        uint32_t c0 = (uint32_t)i, c1 = (uint32_t)(i >> 32), c2 = 0, c3 = 0;
-        uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-        for (int round = 0; round < 10; round++) {
-            const uint64_t a = (uint64_t)c0 * 0xD2511F53u, b = (uint64_t)c2 * 0xCD9E8D57u;
-            c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
-            c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
-            c1 = (uint32_t)b;
-            c3 = (uint32_t)a;
-            k0 += 0x9E3779B9u;
-            k1 += 0xBB67AE85u;
-        }
-        return c0;
-    }
-    static void grid_random_plain(uint32_t *out, ptrdiff_t n, uint64_t seed, uint64_t first)
-    {
-        for (ptrdiff_t i = 0; i < n; i++) out[i] = grid_random(first + (uint64_t)i, seed);
-    }
-
     typedef void (*grid_row)(float *x, const uint32_t *random, ptrdiff_t n, const grid_rules *rules);
     typedef void (*grid_row64)(
         const double *x, float *out, const uint32_t *random, ptrdiff_t n, const grid_rules *rules);
@@ -180,7 +156,7 @@ cdef extern from *:
         grid_row narrow[2][8], tapered[2][8], general[8];
         grid_row wide, wide_stochastic, power, power_stochastic, shorted, flush;
         grid_row64 from_double[8];
-        void (*random)(uint32_t *out, ptrdiff_t n, uint64_t seed, uint64_t first);
+        philox_row random;
     } grid_loops;
 
     #define GRID_ROW(NAME, ATTRIBUTE, VALUE)                                                                \\
@@ -228,45 +204,10 @@ cdef extern from *:
         {GRID_EACH(grid_steps, SUFFIX), GRID_EACH(grid_tapered, SUFFIX)}, GRID_EACH(grid_general, SUFFIX),  \\
         grid_wide_##SUFFIX, grid_wide_stochastic_##SUFFIX, grid_power_##SUFFIX,                             \\
         grid_power_stochastic_##SUFFIX, grid_short_##SUFFIX, grid_flush_##SUFFIX,                           \\
-        GRID_EACH(grid_from_double, SUFFIX), grid_random_##SUFFIX};
+        GRID_EACH(grid_from_double, SUFFIX), philox_##SUFFIX};
 
     GRID_LOOPS(plain, )
     #if defined(__x86_64__) && defined(__GNUC__)
-    /* Words in lanes of 64 bits, where products need no shuffling: gcc's loop of grid_random takes 2.5 times
-       as long. Upper halves hold what nobody reads. Four elements with even i, and four with odd. */
-    __attribute__((target("avx2")))
-    static void grid_random_wider(uint32_t *out, ptrdiff_t n, uint64_t seed, uint64_t first)
-    {
-        const __m256i by_a = _mm256_set1_epi64x(0xD2511F53u), by_b = _mm256_set1_epi64x(0xCD9E8D57u);
-        ptrdiff_t i = 0;
-        for (; i + 8 <= n; i += 8) {
-            __m256i c0[2], c1[2], c2[2], c3[2];
-            uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-            for (int h = 0; h < 2; h++) {
-                const __m256i base = _mm256_set1_epi64x((long long)(first + (uint64_t)(i + h)));
-                c0[h] = _mm256_add_epi64(base, _mm256_set_epi64x(6, 4, 2, 0));
-                c1[h] = _mm256_srli_epi64(c0[h], 32);
-                c2[h] = c3[h] = _mm256_setzero_si256();
-            }
-            for (int round = 0; round < 10; round++) {
-                for (int h = 0; h < 2; h++) {
-                    const __m256i a = _mm256_mul_epu32(c0[h], by_a);
-                    const __m256i b = _mm256_mul_epu32(c2[h], by_b);
-                    c0[h] = _mm256_xor_si256(
-                        _mm256_srli_epi64(b, 32), _mm256_xor_si256(c1[h], _mm256_set1_epi64x(k0)));
-                    c2[h] = _mm256_xor_si256(
-                        _mm256_srli_epi64(a, 32), _mm256_xor_si256(c3[h], _mm256_set1_epi64x(k1)));
-                    c1[h] = b;
-                    c3[h] = a;
-                }
-                k0 += 0x9E3779B9u;
-                k1 += 0xBB67AE85u;
-            }
-            _mm256_storeu_si256(
-                (__m256i *)(out + i), _mm256_blend_epi32(c0[0], _mm256_slli_epi64(c0[1], 32), 0xAA));
-        }
-        grid_random_plain(out + i, n - i, seed, first + (uint64_t)i);
-    }
     GRID_LOOPS(wider, __attribute__((target("avx2"))))
     static const grid_loops *grid_pick_loops(int widest)
     {
@@ -288,5 +229,5 @@ cdef extern from *:
         row_t* general
         row_t wide, wide_stochastic, power, power_stochastic, shorted, flush
         row64_t* from_double
-        void (*random)(uint32_t* out, Py_ssize_t n, uint64_t seed, uint64_t first) noexcept nogil
+        words_t random
     const GridLoops* pick_loops "grid_pick_loops"(bint widest) noexcept nogil

@@ -55,6 +55,13 @@ def test_words_are_philox_of_seed_and_index_by_every_loop(seed: int, first: int,
     assert words(seed, first, n).tolist() == words(seed, first, n, widest=False).tolist() == expected
 
 
+@pytest.mark.parametrize("first", [2**32 - 29, 5 * 2**32 - 8, 2**64 - 13])
+def test_words_go_on_where_the_lower_half_of_the_index_is_full(first: int) -> None:
+    expected = [philox(2**63 + 9, (first + i) % 2**64) for i in range(40)]
+    assert words(2**63 + 9, first, 40).tolist() == expected
+    assert words(2**63 + 9, first, 40, widest=False).tolist() == expected
+
+
 @sim.jit
 def _randint(out, SEED: tl.constexpr, B: tl.constexpr):
     i = tl.arange(0, B)

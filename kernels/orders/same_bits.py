@@ -64,14 +64,14 @@ def same_bits(
     arguments: as in `run_op`. Raises `UsageError`.
     """
     op = get_operator(name)
-    asked = Asked(tuple(vary), {}, tuple(batch), "", tuple(products), seeds)
+    asked = Asked(tuple(vary), dict(tilings or {}), tuple(batch), "", tuple(products), seeds)
     choice: dict[str, Any] = {"cube_math_type": mode_name(op, cube_math_type), "overrides": overrides}
     choice |= {"values": True, "time": False}
     choice |= {"numerics": numerics} if numerics else {}
     with device(product, **choice) as machine:
         knobs = dict(as_mapping(f"{op.name}: tiling", tiling, "knob to value"))
         op.read_tiling(knobs)
-        varied = _Varied(op, machine, asked, knobs, dict(tilings or {}), case, dtype, dict(options or {}))
+        varied = _Varied(op, machine, asked, knobs, case, dtype, dict(options or {}))
         return compare(varied.subject(), tries, signed_zeros, finite, seconds)
 
 
@@ -94,14 +94,13 @@ class _Varied:
         machine: Device,
         asked: Asked,
         knobs: Knobs,
-        tilings: dict[str, Sequence[Any]],
         case: str | Case | Sizes | None,
         dtype: str | None,
         options: dict[str, Any],
     ) -> None:
-        self.op, self.machine, self.asked, self.tilings = op, machine, asked, tilings
+        self.op, self.machine, self.asked, self.tilings = op, machine, asked, asked.tilings
         known = [p.name for p in op.parameters]
-        for n in tilings:
+        for n in asked.tilings:
             if n not in known:
                 raise UsageError(f"{op.name} has no tiling parameter {n!r}{near(n, known)}")
         chosen = op.case(SMALL if case is None and SMALL in op.cases else case)

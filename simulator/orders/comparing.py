@@ -47,6 +47,8 @@ def compare(
     tries, seconds: how many sets of inputs are run at most, and how long, where orders differ. signed_zeros: whether -0 and
     0 are different bits. finite: whether the inputs are neither infinite nor NaN. All NaN are equal. Raises `UsageError`.
     """
+    if not seconds > 0:
+        raise UsageError(f"same bits: inputs are looked for in a number of seconds above 0, got {seconds}")
     if len(subject.configurations) < 2:
         only = subject.configurations[0].name if subject.configurations else "none"
         why = "".join(f"; {note}" for note in subject.notes)

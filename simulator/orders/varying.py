@@ -27,6 +27,7 @@ from .verdict import SameBits
 
 AXES = ("batch", "tiling", "cores", "order", "product")
 USUAL_AXES = AXES[:4]
+VALUES_OF = {"tilings": "tiling", "batch": "batch", "batch_name": "batch", "products": "product"}  # axes
 SEEDS = 4
 AS_LAUNCHED = "as launched"
 STEPS = (2, 0.5)  # times a compile-time size
@@ -46,13 +47,13 @@ UNCLEAR_BATCH = (
 class Asked:
     """What is to be varied, and with which values; those that are not given are chosen.
 
-    vary: of AXES. tilings: values of compile-time sizes by name. batch: values of the batch. batch_name: the scalar argument
-    that is it, or "grid". products: by name. seeds: how many drawn orders of programs. given: tensors whose values count as
-    given; all elements of others are unknown.
+    vary: of AXES. tilings: values of compile-time sizes, or of an operator's knobs, by name. batch: values of the batch.
+    batch_name: the scalar argument that is it, or "grid". products: by name. seeds: how many drawn orders of programs.
+    given: tensors whose values count as given; all elements of others are unknown.
     """
 
     vary: Sequence[str] = USUAL_AXES
-    tilings: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    tilings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     batch: Sequence[int] = ()
     batch_name: str = ""
     products: Sequence[str] = ()
@@ -69,6 +70,11 @@ class Asked:
             raise UsageError(
                 f"same bits: seeds is {self.seeds}; at least one order of programs has to be drawn"
             )
+        for name, axis in VALUES_OF.items():
+            if len(getattr(self, name)) and axis not in self.vary:
+                raise UsageError(
+                    f"same bits: {name} is given, but {axis} is not varied; vary {', '.join((*self.vary, axis))}"
+                )
 
     def drawn_orders(self, found: LaunchSequence, laws: list[str], notes: list[str]) -> range:
         """Seeds of the orders to try; none where a law holds for all of them or atomics give no order, which is told."""

@@ -249,6 +249,12 @@ def test_a_limit_is_a_number_above_0(wrong):
         Limits(**wrong)
 
 
+@pytest.mark.parametrize("wrong", [{"cpu_s": 1e300}, {"wall_s": 10**9}, {"memory_bytes": 1 << 63}])
+def test_a_limit_is_no_more_than_the_kernel_takes(wrong):
+    with pytest.raises(UsageError, match=f"limit {next(iter(wrong))} must be at most"):
+        Limits(**wrong)
+
+
 def test_limits_are_the_same_after_json():
     limits = Limits(cpu_s=1.5, files=9)
     assert Limits.from_json(json.loads(json.dumps(limits.to_json()))) == limits

@@ -66,6 +66,7 @@ def test_a_tiling_cuts_sums_or_it_does_not(op, sizes, tilings, same):
     [
         ({"tilings": {"blok": [1]}}, "no tiling parameter 'blok'"),
         ({"tilings": {"combine": ["never"]}}, "combine=never cannot be compared"),
+        ({"tilings": {"rows": [1]}, "vary": ("order",)}, "tilings is given, but tiling is not varied"),
         ({"tiling": {"rows": 0}}, "rows"),
         ({"vary": ("order",), "tiling": {"combine": "two_phase"}}, "there is one configuration to compare"),
         ({"case": "huge"}, "no case 'huge'"),

@@ -226,6 +226,12 @@ def test_infinities_among_the_inputs_are_asked_for():
     assert not compare_launch(call, asked, finite=False, tries=3).same
 
 
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+def test_a_time_to_look_for_inputs_is_above_zero(seconds):
+    with pytest.raises(UsageError, match="in a number of seconds above 0, got"):
+        compare_launch(row_sums(64, sums.whole_row), seconds=seconds)
+
+
 def test_signs_of_zeros_count_if_they_are_asked_for():
     call = row_sums(64, sums.whole_row, BLOCK=64)
     asked = Asked(["tiling"], {"BLOCK": [128]})
@@ -257,6 +263,13 @@ def test_signs_of_zeros_count_if_they_are_asked_for():
         ),
         ({"vary": ["order"]}, "there is one configuration to compare"),
         ({"products": ["ascend1"], "vary": ["product"]}, "ascend1"),
+        (
+            {"products": ["ascend910b1"], "vary": ["order"]},
+            "products is given, but product is not varied; vary order, product",
+        ),
+        ({"tilings": {"BLOCK": [32]}, "vary": ["order"]}, "tilings is given, but tiling is not varied"),
+        ({"batch": [2], "vary": ["order"]}, "batch is given, but batch is not varied"),
+        ({"batch_name": "n", "vary": ["order"]}, "batch_name is given, but batch is not varied"),
     ],
 )
 def test_what_cannot_be_varied_is_refused_with_the_way_out(asked, message):

@@ -12,6 +12,8 @@ from .messages import close_all
 Status = Literal["ok", "killed", "time", "memory", "crashed"]
 
 GiB = 1 << 30
+MOST_SECONDS = 100_000_000  # three years; sockets wait for no more than 2^63 ns
+MOST_COUNT = (1 << 63) - 1  # of the kernel's limits
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class Limits:
             if not number or isinstance(value, bool) or not 0 < value < math.inf:
                 kind = "seconds" if f.name.endswith("_s") else "an integer"
                 raise UsageError(f"limit {f.name} must be {kind} above 0, got {value!r}")
+            most = MOST_SECONDS if f.name.endswith("_s") else MOST_COUNT
+            if value > most:
+                raise UsageError(f"limit {f.name} must be at most {most:_}, got {value!r}")
 
     @property
     def cpu_seconds(self) -> int:

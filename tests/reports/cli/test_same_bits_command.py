@@ -137,6 +137,8 @@ def test_an_operator_says_what_would_make_it_the_same(ascendtile):
         (["rms_norm", "--given", "x"], "--given is for scripts"),
         (["rms_norm", "--case", "tiny", "--size", "rows=4"], "--case and --size each say what to compare"),
         (["rms_norm", "--tries", "0"], "'--tries'"),
+        (["rms_norm", "--seconds", "nan"], "seconds above 0, got nan"),
+        (["rms_norm", "--products", "ascend910b1"], "products is given, but product is not varied"),
         (["rms_norm", "--", "7"], "an operator takes no arguments; use --option"),
         (["rms_norm", "--vary", "order"], "there is one configuration to compare"),
         (["{script}", "--case", "tiny"], "--case is for operators"),

@@ -1,4 +1,5 @@
-# Random words of a seed and an index, in C: one definition, and a loop of wider vectors that gives the same bits.
+# Random words of a seed and an index, in C: one definition, and a loop of wider vectors that gives the same
+# bits.
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -51,8 +52,8 @@ cdef extern from *:
        long. Upper halves of lanes hold what nobody reads. */
     typedef struct { __m256i a, b, k0[PHILOX_ROUNDS], k1[PHILOX_ROUNDS]; } philox_keys;
 
-    /* In round 1 c2 is 0, so that c0 is the same in round 2 for all counters with these upper words: its product
-       stands for words of the key. */
+    /* In round 1 c2 is 0, so that c0 is the same in round 2 for all counters with these upper words: its
+       product stands for words of the key. */
     PHILOX_WIDER_VALUE philox_keys philox_keys_of(uint64_t seed, uint32_t upper)
     {
         const uint64_t a = (uint64_t)(upper ^ (uint32_t)seed) * PHILOX_A;
@@ -68,8 +69,8 @@ cdef extern from *:
         return keys;
     }
 
-    /* y and z are there before x. The empty statement keeps gcc from taking x first: a round would take a cycle
-       more. */
+    /* y and z are there before x. The empty statement keeps gcc from taking x first: a round would take a
+       cycle more. */
     PHILOX_WIDER_VALUE __m256i philox_xor(__m256i x, __m256i y, __m256i z)
     {
         __m256i before = _mm256_xor_si256(y, z);

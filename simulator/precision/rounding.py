@@ -206,16 +206,16 @@ def _operand(values: ArrayLike) -> Array:
     """Contiguous float32 or float64 with the same values, or, for long integers, the same roundings."""
     array = np.asarray(values)
     dtype = _native(array.dtype)
-    if dtype.kind in "Vf" and dtype not in (np.float32, np.float64, np.longdouble):
+    if dtype in (np.float32, np.float64):
+        return _contiguous(array, dtype)
+    if dtype.kind in "Vf" and dtype != np.longdouble:
         whole = get_format(dtype).is_integer
         return array.astype(np.float64) if whole else decode(array)
     if dtype in (np.int64, np.uint64):
         return _contiguous(_long_integers(array), np.float64)
     if dtype.kind in "biu":
         return _contiguous(array, np.float64)
-    if dtype not in (np.float32, np.float64):
-        raise UsageError(f"cannot round {dtype}: give float16, bfloat16, float32, float64, integers or bool")
-    return _contiguous(array, dtype)
+    raise UsageError(f"cannot round {dtype}: give float16, bfloat16, float32, float64, integers or bool")
 
 
 def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -224,7 +224,8 @@ def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _contiguous(array: Array, dtype: DTypeLike) -> Array:
     """What a loop over a pointer needs; unlike numpy.ascontiguousarray it leaves a scalar its shape ()."""
-    return np.require(array, dtype, ["C", "A"])
+    ready = array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned
+    return array if ready else np.require(array, dtype, ["C", "A"])
 
 
 def _long_integers(array: Array) -> Array:
@@ -244,10 +245,12 @@ def _result(source: Array, out: Float32 | None) -> Float32:
         raise UsageError(
             f"out is {out.dtype} {out.shape}{state}: it must be writeable float32 {source.shape}"
         )
-    same = source.ctypes.data == out.ctypes.data and source.dtype == out.dtype
-    if out.flags.carray and (same or not np.may_share_memory(source, out)):
-        return out
-    return np.empty(source.shape, np.float32)
+    safe = not np.may_share_memory(source, out) or _same_place(source, out)
+    return out if out.flags.carray and safe else np.empty(source.shape, np.float32)
+
+
+def _same_place(one: Array, other: Array) -> bool:
+    return one is other or (one.ctypes.data == other.ctypes.data and one.dtype == other.dtype)
 
 
 def _deliver(result: Float32, out: Float32 | None) -> Float32:

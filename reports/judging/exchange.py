@@ -191,6 +191,16 @@ def read_form(content: dict[str, Any]) -> Zeros:
     return form
 
 
+def forms_in(message: Any) -> list[Zeros | None]:
+    """Forms of the tensors of a message, those of a dict by its keys in order; None for what is no tensor."""
+    ((kind, content),) = message.items()
+    if kind == "tensor":
+        return [read_form(content)]
+    if kind == "dict":
+        content = [content[key] for key in sorted(content)]
+    return [y for x in content for y in forms_in(x)] if kind in ("dict", *CONTAINERS) else [None]
+
+
 def _lengths(found: Any) -> tuple[int, ...]:
     if not isinstance(found, list | tuple) or len(found) > 64:
         raise UsageError(f"a shape is a list of numbers, got {found!r:.40}")

@@ -116,7 +116,9 @@ class JudgedCase:
 
     @property
     def message(self) -> str:
-        """Why, in a sentence; "" where nothing speaks against it."""
+        """Why, in a sentence; of what is right what its benchmark let pass, or "".
+
+        One that did not return says the line in its answer, unless its text says it."""
         if self.cheats:
             return f"{self.cheats[0].name}: {self.cheats[0].message}"
         if self.failed or self.deferred:
@@ -124,7 +126,8 @@ class JudgedCase:
         if self.end is not None:
             place = f"line {self.end.line}: " if self.end.line else ""
             return f"{place}{self.end.name.rpartition('.')[2]}: {first_line(self.end.text)}"
-        return next((x.message for x in self.outputs or () if not x.passed), "")
+        told = sorted((x for x in self.outputs or () if x.message), key=lambda x: x.passed)
+        return told[0].message if told else ""
 
 
 def first_line(text: str) -> str:

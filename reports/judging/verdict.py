@@ -44,13 +44,15 @@ class Cheat:
 class Tolerance:
     """When an output passes: |got - want| <= atol + rtol |want| in all elements but a share of `outside`.
 
-    absolute_below: where |want| is at most that, |got - want| <= rtol is enough, too.
+    absolute_below: where |want| is at most that, |got - want| <= rtol is enough, too. any_form: whether shape and dtype may
+    be others than the task's, as long as there are as many elements.
     """
 
     rtol: float
     atol: float
     outside: float  # 0 to 1; 0: every element must pass
     absolute_below: float = 0.0
+    any_form: bool = False
     source: str  # whose rule it is
 
 
@@ -60,7 +62,8 @@ class ComparedOutput:
 
     dtype: of the answer's output, in numpy's words. max_ulp: in units in the last place of that dtype; null for integers
     and booleans. worst: index of the element with the largest absolute error, and `got` and `want` there. outside: how
-    many of the `checked` elements are beyond the tolerance. message: what is wrong with shape, dtype or values, else "".
+    many of the `checked` elements are beyond the tolerance. message: what is wrong with shape, dtype or values; of one that
+    passed what its benchmark lets pass, else "".
     """
 
     name: str

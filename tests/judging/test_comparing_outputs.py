@@ -43,8 +43,15 @@ def test_rules_are_those_of_the_benchmarks(whose, dtype, rtol, atol, outside):
 @pytest.mark.parametrize("whose", [KERNELBENCH, GROUPED])
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
 def test_integers_are_equal_where_the_benchmark_has_no_rule_for_them(whose, dtype):
-    assert tolerance(whose, dtype) == EXACT
-    assert tolerance(AKG, "bool") == EXACT
+    found = tolerance(whose, dtype)
+    assert (found.rtol, found.atol, found.outside, found.source) == (0, 0, 0, EXACT.source)
+    assert tolerance(AKG, "bool") == tolerance(GROUPED, "bool") == EXACT
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool"])
+def test_two_benchmarks_look_at_elements_whatever_the_shape_and_dtype_are_but_for_booleans(dtype):
+    assert not tolerance(KERNELBENCH, dtype).any_form
+    assert {tolerance(x, dtype).any_form for x in (AKG, GROUPED)} == {dtype != "bool"}
 
 
 @given(st.integers(1, 3000), st.integers(0, 2**32), st.integers(1, 700))
@@ -122,6 +129,37 @@ def test_other_shapes_and_dtypes_fail_with_both_in_the_message():
     want = np.zeros((2, 3), np.float32)
     assert "shape [3, 2], the task's has [2, 3]" in compared(np.zeros((3, 2), np.float32), want).message
     assert "float16, the task's is float32" in compared(np.zeros((2, 3), np.float16), want).message
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "said"),
+    [
+        (np.ones((1,), np.float32), np.ones((), np.float32), "has shape [1], the task's has []"),
+        (np.ones((6,), np.float32), np.ones((2, 3), np.float16), "has shape [6], the task's has [2, 3]"),
+        (np.arange(6, dtype=np.int8), np.arange(6, dtype=np.float16), "is int8, the task's is float16"),
+        (np.arange(6, dtype=np.float16), np.arange(6, dtype=np.int32), "is float16, the task's is int32"),
+        (np.arange(6, dtype=np.int32), np.arange(6, dtype=np.int64), "is int32, the task's is int64"),
+    ],
+)
+@pytest.mark.parametrize("whose", [AKG, GROUPED])
+def test_another_form_passes_with_words_where_the_benchmark_looks_at_elements(whose, got, want, said):
+    rule = tolerance(whose, want.dtype.name)
+    found = compared(got, want, rule)
+    assert (found.passed, found.shape, found.dtype) == (True, got.shape, got.dtype.name)
+    assert found.message == f"out {said}: {rule.source.partition(':')[0]} compares elements alone"
+    bad = compared(got + got.dtype.type(1), want, rule)
+    assert (bad.passed, bad.outside) == (False, want.size)
+    assert "beyond the tolerance" in bad.message
+    fewer = compared(got.reshape(-1)[1:], want, rule)
+    assert (fewer.passed, fewer.checked) == (False, 0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_no_integer_is_what_is_not_finite(bad):
+    want = np.arange(4, dtype=np.int64)
+    got = want.astype(np.float32)
+    got[2] = bad
+    assert not compared(got, want, tolerance(GROUPED, "int64")).passed
 
 
 def test_bfloat16_counts_in_its_own_ulp():

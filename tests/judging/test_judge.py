@@ -295,6 +295,48 @@ def test_without_a_reference_the_time_is_told_and_the_verdict_deferred(torch_poo
     assert found.time_us > 0
 
 
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [(("empty_like(x)", "empty(x.size, np.float32)"), "correct"), (("+ 1, mask", "+ 2, mask"), "wrong")],
+    ids=["values", "others"],
+)
+def test_akgs_check_looks_at_elements_alone_and_what_differs_is_told(pool, tmp_path, change, verdict):
+    answer = ANSWER.replace("def scaled", "def scaled_triton_torch").replace(*change)
+    found = judged(pool, tmp_path, TASK, answer, trials=False)
+    assert (found.verdict, found.cheats) == (verdict, ())
+    if verdict == "correct":
+        assert (
+            found.message == "output 0 has shape [2000], the task's has [40, 50]: AKG compares elements alone"
+        )
+        assert found.message == found.outputs[0].message
+    plain = answer.replace("_triton_torch", "")
+    assert judged(pool, tmp_path, TASK, plain, trials=False).verdict == "wrong"
+
+
+@pytest.mark.extra("torch")
+def test_no_narrow_output_that_passes_is_below_the_floor_of_a_wide_one(torch_pool, tmp_path):
+    task = TASK_OF_ONE_INPUT.replace("RIGHT", "x.float()").replace(
+        "torch.rand(300)", "torch.randint(-128, 127, (1 << 20,), dtype=torch.int8)"
+    )
+    answer = RELU.replace(
+        "tl.maximum(tl.load(x_ptr + at, mask=at < n), 0.0)", "tl.load(x_ptr + at, mask=at < n)"
+    )
+    answer = answer.replace("256", "16384").replace("class ModelNew", "class Copying")
+    answer += "\ndef copied_triton_torch(x):\n    return Copying().forward(x)\n"
+    found = judged(torch_pool, tmp_path, task, answer, values=False, trials=False)
+    wide = judged(
+        torch_pool,
+        tmp_path,
+        task,
+        answer.replace("empty_like(x)", "empty_like(x, dtype=torch.float32)"),
+        values=False,
+        trials=False,
+    )
+    assert (found.verdict, wide.verdict) == ("timed", "timed")
+    assert found.floor_us < found.time_us < wide.time_us
+    assert found.floor_us < wide.floor_us
+
+
 @pytest.mark.extra("torch")
 @pytest.mark.parametrize("right", ["torch.full_like(x, 2.0)", "torch.full((300,), 2.0, device='npu')"])
 def test_a_constant_is_the_answer_to_a_task_that_reads_no_input(torch_pool, tmp_path, right):

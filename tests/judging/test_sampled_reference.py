@@ -34,6 +34,13 @@ def shifted_sum(x):
     return torch.cat((zeros, torch.cumsum(x.narrow(1, 0, x.size(1) - 1), dim=1)), dim=1)
 
 
+def masked_in_parts(x):
+    mask = torch.zeros(6, 7)
+    mask[:, 2:5] = 1
+    mask[3].fill_(2)
+    return x * mask
+
+
 def new_gelu(x):
     return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
 
@@ -88,6 +95,8 @@ PLAIN = {
     "integers": (lambda x: (x * 10).to(torch.int32), (6, 7)),
     "stack": (lambda x, y: torch.stack([x, y], 1), (6, 7), (6, 7)),
     "halves": (lambda x: x.chunk(2, -1)[1] * functional.silu(x.chunk(2, -1)[0]), (6, 8)),
+    "mask by hand": (lambda x: x * torch.ones(6, 7).triu_(), (6, 7)),
+    "mask in parts": (masked_in_parts, (6, 7)),
     "embedding": (lambda w: functional.embedding(torch.tensor([[3, 0], [1, 3]]), w), (4, 6)),
 }
 LAYERS = {
@@ -157,6 +166,30 @@ def test_positions_have_what_the_whole_output_has(name):
         found = reference.values(k, positions)
         np.testing.assert_allclose(found, want.detach().reshape(-1).numpy()[positions], 1e-5, 1e-7)
         assert reference.work(k, positions) > 0
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        lambda: torch.zeros((1 << 20, 1 << 12)),
+        lambda: torch.full((1 << 20, 1 << 12), 3.0, dtype=torch.float16),
+        lambda: torch.ones((1 << 12, 1 << 20)).T,
+    ],
+    ids=["zeros", "full", "transposed"],
+)
+def test_a_large_constant_of_one_number_takes_the_memory_of_one(constant):
+    reference = ReferenceAt(lambda x: constant() + x, [rand(1, 1)])
+    assert reference.shapes == [(1 << 20, 1 << 12)]
+    found = reference.values(0, np.array([0, (1 << 32) - 1]))
+    assert len(set(found.tolist())) == 1
+    alone = ReferenceAt(lambda x: constant(), [rand(1)]).values(0, np.array([5]))
+    np.testing.assert_allclose(found, alone[0] + rand(1, 1).item(), 1e-3)
+
+
+def test_a_model_that_counts_its_calls_keeps_its_count():
+    norm = nn.BatchNorm2d(5)
+    ReferenceAt(norm, [rand(3, 5, 4, 6)])
+    assert norm.num_batches_tracked == 0
 
 
 def test_the_work_of_a_product_is_its_rows_and_columns():

@@ -15,12 +15,12 @@ import ml_dtypes
 import numpy as np
 
 from ....simulator.record.codec import Encoder
-from ..exchange import read_form, to_message
+from ..exchange import Zeros, forms_in, to_message
 from ..processes.arrays import packed, unpacked
-from ..tasks.comparing import checked_positions, one_report
+from ..tasks.comparing import OutputForm, checked_positions, one_report, other_form, with_note
 from ..tasks.loading import Arguments, LoadedTask, as_list, loaded_task
 from ..tasks.tolerances import EXACT, tolerance
-from ..verdict import ComparedOutput
+from ..verdict import ComparedOutput, Tolerance
 from .lazy_inputs import Repeated, lazy_inputs
 from .positions import drawn_positions
 from .reference.at_positions import LEAST_POSITIONS, ReferenceAt
@@ -118,67 +118,60 @@ def judged_at(request: dict[str, Any], fds: dict[str, int]) -> Answer:
 def _compared(
     reference: ReferenceAt, request: Mapping[str, Any], k: int, arrays: Mapping[str, np.ndarray]
 ) -> list[ComparedOutput]:
-    messages = _tensors_of(request["calls"][0][k])
-    if len(messages) != len(reference.shapes):
-        words = f"{len(messages)} outputs were returned, the task's Model gives {len(reference.shapes)}"
+    forms = forms_in(request["calls"][0][k])
+    if len(forms) != len(reference.shapes):
+        words = f"{len(forms)} outputs were returned, the task's Model gives {len(reference.shapes)}"
         return [_nothing("outputs", words)]
-    return [_one(reference, request, n, message, arrays, k) for n, message in enumerate(messages)]
-
-
-def _tensors_of(message: Any) -> list[Any]:
-    """Tensors of a message of outputs, in order; None for what is none."""
-    ((kind, content),) = message.items()
-    if kind in ("list", "tuple"):
-        return [y for x in content for y in _tensors_of(x)]
-    if kind == "dict":
-        return [y for x in content.values() for y in _tensors_of(x)]
-    return [content if kind == "tensor" else None]
+    return [_one(reference, request, n, form, arrays, k) for n, form in enumerate(forms)]
 
 
 def _one(
     reference: ReferenceAt,
     request: Mapping[str, Any],
     n: int,
-    message: Any,
+    form: Zeros | None,
     arrays: Mapping[str, np.ndarray],
     k: int,
 ) -> ComparedOutput:
     path = f"0.{k}.{n}"
     name, shape, dtype = f"output {n}", reference.shapes[n], reference.dtypes[n]
-    if message is None:
+    if form is None:
         return _nothing(name, f"{name} is no tensor, the task's is one")
-    form = read_form(message)
-    if form.shape != shape:
-        return _nothing(name, f"{name} has shape {list(form.shape)}, the task's has {list(shape)}")
-    if form.dtype != dtype:
-        return _nothing(name, f"{name} is {form.dtype}, the task's is {dtype}")
+    rule = tolerance(request["benchmark"], dtype)
+    other = other_form((form.shape, form.dtype), (shape, dtype))
+    if other and not (rule.any_form and math.prod(form.shape) == math.prod(shape)):
+        return _nothing(name, f"{name} {other}")
     given = tuple(np.asarray(arrays.get(f"{path}.{what}", np.empty(0))) for what in ("positions", "values"))
     drawn = _drawn(reference, request, k, n)
-    return _at_positions(reference, n, given, drawn, tolerance(request["benchmark"], dtype))
+    return with_note(_at_positions(reference, n, (form.shape, form.dtype), given, drawn, rule), other)
 
 
 def _at_positions(
-    reference: ReferenceAt, n: int, given: tuple[np.ndarray, ...], drawn: np.ndarray, rule: Any
+    reference: ReferenceAt,
+    n: int,
+    form: OutputForm,
+    given: tuple[np.ndarray, ...],
+    drawn: np.ndarray,
+    rule: Tolerance,
 ) -> ComparedOutput:
     """What the answer's process says that it computed: drawn positions, and others as far as the reference can be had."""
-    shape, dtype = reference.shapes[n], reference.dtypes[n]
     positions, got = given
-    storage = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    storage, wanted = (np.dtype(getattr(ml_dtypes, x, x)) for x in (form[1], reference.dtypes[n]))
     legal = (
         positions.dtype == np.int64
         and positions.shape == got.shape
         and got.dtype == storage
         and len(positions)
     )
-    if not legal or positions.min() < 0 or positions.max() >= math.prod(shape):
+    if not legal or positions.min() < 0 or positions.max() >= math.prod(form[0]):
         raise NotSampledError("the answer's process gave no values at positions")
     told = required(positions, drawn)
     order = np.random.default_rng(len(positions)).permutation(len(positions))
     order = order[np.argsort(~np.isin(positions[order], drawn), kind="stable")]  # the drawn ones first
     kept = np.sort(order[: len(reference.first(n, positions[order]))])
     exact = reference.values(n, positions[kept])
-    compared = (got[kept], exact.astype(storage), exact)
-    found = checked_positions(f"output {n}", (shape, dtype), positions[kept].tolist(), compared, rule)
+    compared = (got[kept], exact.astype(wanted), exact)
+    found = checked_positions(f"output {n}", form, positions[kept].tolist(), compared, rule)
     return replace(found, message=told) if told and found.passed else found
 
 

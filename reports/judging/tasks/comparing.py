@@ -44,8 +44,9 @@ def compared_output(
 ) -> ComparedOutput:
     """One output. want: of the task in its own dtypes; exact: of the task in float64, or `want` again.
 
-    Shapes and dtypes are those of `want`: what differs in them does not pass, and has no errors.
+    What differs from `want` in shape or dtype does not pass, and has no errors, unless the rule is one of elements alone.
     """
+    other = other_form((got.shape, got.dtype.name), (want.shape, want.dtype.name))
     found = ComparedOutput(
         name=name,
         shape=got.shape,
@@ -55,15 +56,32 @@ def compared_output(
         tolerance=rule,
         passed=False,
     )
-    if got.shape != want.shape:
-        said = f"shape {list(got.shape)}, the task's has {list(want.shape)}"
-        return replace(found, message=f"{name} has {said}")
-    if got.dtype != want.dtype:
-        return replace(found, message=f"{name} is {got.dtype.name}, the task's is {want.dtype.name}")
+    if other and not (rule.any_form and got.size == want.size):
+        return replace(found, message=f"{name} {other}")
+    want, exact = want.reshape(got.shape), exact.reshape(got.shape)
     totals = _totals(as_flat(got), as_flat(want), as_flat(exact), rule)
-    told = _told(found, totals, want)
+    told = with_note(_told(found, totals, want), other)
     where = "" if told.passed else pattern(got, want, _beyond(got, want, exact, rule))
     return replace(told, message=f"{told.message}; {where}") if where else told
+
+
+OutputForm = tuple[tuple[int, ...], str]  # shape, and dtype in numpy's words
+
+
+def other_form(got: OutputForm, want: OutputForm) -> str:
+    """What differs between the forms of two outputs, the name of the output left out; "" where nothing does."""
+    (shape, dtype), (wanted_shape, wanted_dtype) = got, want
+    if shape != wanted_shape:
+        return f"has shape {list(shape)}, the task's has {list(wanted_shape)}"
+    return "" if dtype == wanted_dtype else f"is {dtype}, the task's is {wanted_dtype}"
+
+
+def with_note(found: ComparedOutput, other: str) -> ComparedOutput:
+    """An output that passed although it has another form, with words about that."""
+    if not (other and found.passed):
+        return found
+    whose = found.tolerance.source.partition(":")[0]
+    return replace(found, message=f"{found.name} {other}: {whose} compares elements alone")
 
 
 def _beyond(got: np.ndarray, want: np.ndarray, exact: np.ndarray, rule: Tolerance) -> np.ndarray:
@@ -76,7 +94,7 @@ def _beyond(got: np.ndarray, want: np.ndarray, exact: np.ndarray, rule: Toleranc
 
 def checked_positions(
     name: str,
-    form: tuple[tuple[int, ...], str],
+    form: OutputForm,
     positions: Sequence[int],
     values: tuple[Flat, Flat, Flat],
     rule: Tolerance,

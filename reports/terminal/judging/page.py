@@ -33,7 +33,7 @@ def verdict_page(verdict: Verdict) -> RenderableType:
     style = "bold green" if verdict.accepted else "bold red"
     return Group(
         Text(WORDS[verdict.verdict], style),
-        *([fact("why", verdict.message)] if verdict.message and not verdict.cheats else []),
+        *_why(verdict),
         *_cheats(verdict),
         *_error(verdict),
         *_time(verdict),
@@ -45,6 +45,12 @@ def verdict_page(verdict: Verdict) -> RenderableType:
         *_faults(verdict),
         *_next(verdict),
     )
+
+
+def _why(verdict: Verdict) -> Block:
+    if not verdict.message or verdict.cheats:
+        return []
+    return [fact("note" if verdict.accepted else "why", verdict.message)]
 
 
 def _cheats(verdict: Verdict) -> Block:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..lazy_inputs import aliases
 from ..refusals import NotSampledError
 
 MOST_CONSTANT = 1 << 24  # elements of a tensor that the model makes of nothing
+ONE_NUMBER = ("zeros", "ones", "full")
 
 
 class Leaf:
@@ -83,6 +86,7 @@ class _Recording(TorchDispatchMode):
         self.sources: dict[int, Source] = {}
         self.kept: list[torch.Tensor] = []  # so that no id is given to another tensor
         self.leaves: dict[int, torch.Tensor] = {}
+        self.made: dict[int, torch.Tensor] = {}  # constants, and views of them
         self.seen: dict[int, int] = {}  # storages (by address of the object) -> tensors recorded in them
 
     def twin(self, x: torch.Tensor) -> torch.Tensor:
@@ -129,20 +133,40 @@ class _Recording(TorchDispatchMode):
         return x if x.device.type == "meta" else self.twin(x)
 
     def constant(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """An operation on tensors of the model alone, or on none; one that counts its batches is left out."""
-        if func._schema.is_mutable:
+        """An operation on tensors of the model alone, or on none; one that changes its state is left out, such as one that
+        counts its batches.
+        """
+        if func._schema.is_mutable and id(args[0]) not in self.made:
             return args[0]
         without = str(kwargs.get("device")) == "meta"  # made beside one that has no elements
         if without and "empty" not in str(func):
             kwargs = {**kwargs, "device": torch.device("cpu")}
-        out = func(*args, **kwargs)
-        if isinstance(out, torch.Tensor) and out.numel() > MOST_CONSTANT:
-            raise NotSampledError(f"the model makes a constant of {out.numel()} elements by {func}")
+        out = _of_one_number(func, args, kwargs)
+        if out is None:
+            self._require_small(func, (args, kwargs))
+            out = func(*args, **kwargs)
+            self._require_small(func, out)
+        for x in _tensors(out):
+            self.made[id(x)] = x
         return self.twin(out) if without and isinstance(out, torch.Tensor) else out
+
+    def _require_small(self, func: Any, values: Any) -> None:
+        """Large constants are only viewed."""
+        most = max((x.numel() for x in _tensors(values)), default=0)
+        if most > MOST_CONSTANT and not aliases(func):
+            raise NotSampledError(f"the model makes a constant of {most} elements by {func}")
 
     def _require_alone(self, func: Any, x: torch.Tensor) -> None:
         if self.seen[self._storage(x)] > 1:
             raise NotSampledError(f"the model changes a tensor in place by {func}, of which it has views")
+
+
+def _of_one_number(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
+    """A large constant of one number, in the memory of one element; None for any other."""
+    if func.overloadpacket.__name__ not in ONE_NUMBER or math.prod(args[0]) <= MOST_CONSTANT:
+        return None
+    one: torch.Tensor = func([1] * len(args[0]), *args[1:], **kwargs)
+    return one.expand(args[0])
 
 
 def _tensors(values: Any) -> list[torch.Tensor]:

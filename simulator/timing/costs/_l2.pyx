@@ -4,151 +4,9 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from ascendtile.simulator.interpreter._axes cimport AXES, LAST, begin_walk, is_empty, next_place
-
-
-cdef enum:
-    LINE_SHIFT = 7  # of the lines that clocks and rooms count, LINE_BYTES of l2/state.py
-
-
-cdef struct Access:  # one load or store; its tiles come in rows, one tile for each program
-    uint32_t* stamps  # per line: twice the clock at its last touch, plus 1 if changed since; 0: never
-    bint write
-    int shift
-    int64_t weight  # lines of L2 that a line of this map is
-    int64_t itemsize
-    const int64_t* starts
-    int64_t tiles
-    const int64_t* strides
-    const int64_t* lows
-    const int64_t* highs
-    int64_t stride_step, low_step, high_step  # AXES where each tile has its own, else 0
-    int64_t* new
-    int64_t* changed
-    int64_t* total
-    int64_t* memo  # NULL for none: start + 1, total and clock of tiles known, by a hash of their start
-    int memo_bits
-
-
-cdef struct Level:  # L2: see `touch`
-    int64_t clock
-    int64_t room
-    int64_t owed
-    int64_t written
-    int64_t* queue  # pairs: the clock at which lines were changed, and how many
-    int64_t head, tail, most
-    bint back  # whether accesses are met from the last one on, see `touch_back`
-    int64_t left  # lines that L2 has room for, then
-    bint full  # whether a line was met that had no room
-    int64_t* changed  # of lines changed, by age; the newest last
-    int64_t parts
-
-
-cdef inline bint touch_cached(uint32_t* stamps, int64_t n, int64_t clock, int64_t room) noexcept nogil:
-    """Read n lines if L2 holds all of them: two loops without branches, which become vector code."""
-    cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1)
-    cdef uint32_t now = <uint32_t>(clock << 1)
-    cdef uint32_t missing = 0
-    cdef int64_t k
-    for k in range(n):
-        missing |= stamps[k] < least
-    if missing:
-        return False
-    for k in range(n):
-        stamps[k] = now | (stamps[k] & 1)
-    return True
-
-
-cdef inline bint touch_new(
-    const Access* x, Level* level, int64_t tile, int64_t first, int64_t n
-) noexcept nogil:
-    """Touch n lines if none of them was ever touched: again two loops without branches."""
-    cdef uint32_t* stamps = x.stamps + first
-    cdef uint32_t seen = 0, stamp = <uint32_t>(level.clock << 1 | x.write), step = <uint32_t>(x.weight << 1)
-    cdef int64_t k
-    for k in range(n):
-        seen |= stamps[k]
-    if seen:
-        return False
-    for k in range(n):
-        stamps[k] = stamp + <uint32_t>(k + 1) * step
-    level.clock += n * x.weight
-    x.new[tile] += n * x.weight
-    x.changed[tile] += n * x.weight if x.write else 0
-    return True
-
-
-cdef inline void change_back(Level* level, int64_t clock, int64_t lines) noexcept nogil:
-    level.changed[clock * level.parts // (level.room + 2)] += lines
-
-
-cdef inline bint new_back(const Access* x, Level* level, int64_t first, int64_t n) noexcept nogil:
-    """`mark_back` of n lines, if none of them was met and all have room: two loops without branches."""
-    cdef uint32_t* stamps = x.stamps + first
-    cdef uint32_t stamp = <uint32_t>(level.clock << 1 | x.write), step = <uint32_t>(x.weight << 1)
-    cdef uint32_t seen = 0
-    cdef int64_t k
-    if n * x.weight > level.left:
-        return False
-    for k in range(n):
-        seen |= stamps[k]
-    if seen:
-        return False
-    for k in range(n):
-        stamps[k] = stamp - <uint32_t>k * step
-    if x.write:
-        change_back(level, level.clock, n * x.weight)
-    level.clock -= n * x.weight
-    level.left -= n * x.weight
-    return True
-
-
-cdef inline void mark_back(
-    const Access* x, Level* level, int64_t first, int64_t last
-) noexcept nogil:
-    """Lines first..last: one that was met is newer, one that was not is next in age."""
-    cdef int64_t line
-    cdef uint32_t stamp
-    if new_back(x, level, first, last - first + 1):
-        return
-    for line in range(first, last + 1):
-        stamp = x.stamps[line]
-        if stamp == 0:
-            if level.left < x.weight:
-                level.full = True
-                continue
-            stamp = <uint32_t>(level.clock << 1)
-            level.clock -= x.weight
-            level.left -= x.weight
-        if x.write and not stamp & 1:
-            change_back(level, stamp >> 1, x.weight)
-        x.stamps[line] = stamp | x.write
-
-
-cdef inline void mark(
-    const Access* x, Level* level, int64_t tile, int64_t first, int64_t last
-) noexcept nogil:
-    """Touch lines first..last."""
-    cdef int64_t line
-    cdef uint32_t dirty
-    if level.back:
-        mark_back(x, level, first, last)
-        return
-    x.total[tile] += (last - first + 1) * x.weight
-    if last - first >= 3:
-        if not x.write and touch_cached(x.stamps + first, last - first + 1, level.clock, level.room):
-            return
-        if touch_new(x, level, tile, first, last - first + 1):
-            return
-    for line in range(first, last + 1):
-        dirty = x.stamps[line] & 1
-        if x.stamps[line] == 0 or level.clock - (x.stamps[line] >> 1) > level.room:
-            x.new[tile] += x.weight
-            level.clock += x.weight
-            dirty = 0
-        if x.write and not dirty:
-            x.changed[tile] += x.weight
-            dirty = 1
-        x.stamps[line] = <uint32_t>(level.clock << 1 | dirty)
+from ascendtile.simulator.timing.costs._lines cimport (
+    BLOCK_SHIFT, EACH, LINE_SHIFT, Access, Level, Run, last_in_block, mark, newest_of
+)
 
 
 cdef inline int joined(
@@ -277,11 +135,11 @@ def touch(
     cuts[cut[k], w]: where wave w begins among the tiles of a row; the last column is their number.
 
     An access is (map of lines, write, shift, weight, itemsize, starts, strides, lows, highs, new, changed,
-    total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
-    that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or a
-    power of two rows of start + 1 (0: none), total and clock of tiles of one form. The tiles lie inside
-    the tensor. Of a write `new` is `total` where memory has to take as many lines first,
-    else 0.
+    total, memo, runs): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the
+    lines that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or a
+    power of two rows of start + 1 (0: none), total and clock of tiles of one form. runs: of the map's
+    blocks, see `_lines.pxd`. The tiles lie inside the tensor. Of a write `new` is `total` where memory has
+    to take as many lines first, else 0.
 
     state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its
     last touch), lines that left L2 changed and whose write to memory is not charged, lines whose write is,
@@ -391,22 +249,31 @@ cdef void check(
             raise IndexError(f"tiles up to {end} of access {order[k]}, which has {have}")
 
 
-def held(const uint32_t[::1] stamps, int64_t clock, int64_t room):
+def held(const uint32_t[::1] stamps, const uint32_t[:, ::1] runs, int64_t clock, int64_t room):
     """(lines of a map that L2 holds, those that are changed, behind the last one, the newest's clock)."""
-    cdef int64_t lines = 0, changed = 0, end = 0, k
-    cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1), newest = 0
+    cdef int64_t lines = 0, changed = 0, stop = 0, line = 0, end, k
+    cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1), newest = 0, stamp
+    cdef Run run
     with nogil:
-        for k in range(stamps.shape[0]):
-            if stamps[k] >= least:
-                lines += 1
-                changed += stamps[k] & 1
-                end = k + 1
-                newest = max(newest, stamps[k])
-    return lines, changed, end, newest >> 1
+        while line < stamps.shape[0]:
+            end = last_in_block(line, stamps.shape[0] - 1)
+            run = Run(runs[line >> BLOCK_SHIFT, 0], runs[line >> BLOCK_SHIFT, 1])
+            if run.step == EACH or newest_of(run) >= least:
+                for k in range(line, end + 1):
+                    stamp = run.first + <uint32_t>(k - line) * run.step
+                    stamp = stamps[k] if run.step == EACH else stamp
+                    if stamp >= least:
+                        lines += 1
+                        changed += stamp & 1
+                        stop = k + 1
+                        newest = max(newest, stamp)
+            line = end + 1
+    return lines, changed, stop, newest >> 1
 
 
 cdef void fill(Access* x, tuple given) except *:
     cdef uint32_t[::1] stamps = given[0]
+    cdef uint32_t[:, ::1] runs = given[13]
     cdef const int64_t[::1] starts = given[5]
     cdef const int64_t[:, ::1] strides = given[6], lows = given[7], highs = given[8]
     cdef int64_t[::1] new = given[9], changed = given[10], total = given[11]
@@ -414,6 +281,7 @@ cdef void fill(Access* x, tuple given) except *:
     x.stamps, x.write, x.shift, x.weight, x.itemsize = &stamps[0], given[1], given[2], given[3], given[4]
     x.starts, x.tiles = &starts[0], starts.shape[0]
     x.strides, x.lows, x.highs = &strides[0, 0], &lows[0, 0], &highs[0, 0]
+    x.runs = <Run*>&runs[0, 0]
     x.stride_step = AXES if strides.shape[0] > 1 else 0
     x.low_step = AXES if lows.shape[0] > 1 else 0
     x.high_step = AXES if highs.shape[0] > 1 else 0

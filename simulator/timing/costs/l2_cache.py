@@ -9,7 +9,7 @@ the next ones begin: accesses are then noted down (`later`) and touched when all
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,10 +29,31 @@ CLOCK, OWED, WRITTEN, HEAD, TAIL = range(5)  # places in the state of `touch`
 KEPT_BYTES = (
     1 << 28
 )  # of accesses that are noted down; then they are touched, in waves as far as they are known
+BLOCK_SHIFT, EACH = 5, 1  # as `_lines.pxd` has them
 Met = Sequence[tuple[Tensor, AccessRegion, bool]]
 Run = tuple[
     Tensor | None, int, int, int
 ]  # tensor, first of its lines, how many, the last of them that are changed
+
+
+class LineMap(NamedTuple):
+    """When the lines of a tensor were touched, see `_lines.pxd`. shift: a line of it has 2^shift bytes."""
+
+    stamps: np.ndarray
+    runs: np.ndarray
+    shift: int
+
+    @classmethod
+    def of(cls, lines: int, shift: int) -> LineMap:
+        """Of lines that nobody touched yet; what is never written takes no memory."""
+        return cls(
+            np.zeros(lines, np.uint32), np.zeros(((lines - 1 >> BLOCK_SHIFT) + 1, 2), np.uint32), shift
+        )
+
+    def each(self, first: int, end: int) -> np.ndarray:
+        """The stamps of lines first..end, to be written; those of their blocks are not touched before."""
+        self.runs[first >> BLOCK_SHIFT : (end - 1 >> BLOCK_SHIFT) + 1, 1] = EACH
+        return self.stamps[first:end]
 
 
 class Ticket:
@@ -63,7 +84,7 @@ class FirstTouch:
         left: Sequence[Run] = (),
     ) -> None:
         self.room = capacity >> LINE_SHIFT
-        self.maps: dict[int, tuple[np.ndarray, int]] = {}
+        self.maps: dict[int, LineMap] = {}
         self.touched: dict[Any, np.ndarray] = {}
         self.state = np.array([1, 0, 0, 0, 0], np.int64)
         self.queue = np.zeros((NOTES, 2), np.int64)
@@ -104,7 +125,8 @@ class FirstTouch:
         for tensor in self.resident:
             lines = lines_of(tensor)
             if id(tensor.whole) not in self.maps and lines <= left:
-                self._map(tensor)[0][:] = 2 * self.state[CLOCK]
+                found = self._map(tensor)
+                found.each(0, len(found.stamps))[:] = 2 * self.state[CLOCK]
                 left -= lines
 
     def _put(self, left: Sequence[Run]) -> None:
@@ -114,9 +136,9 @@ class FirstTouch:
         for tensor, first, lines, changed in reversed(left):
             lines = min(lines, clock - 1)
             if tensor is not None and id(tensor.whole) not in self.apart:
-                stamps, shift = self._map(tensor)
-                k = shift - LINE_SHIFT
-                some = stamps[first >> k : (first + lines) >> k]
+                found = self._map(tensor)
+                k = found.shift - LINE_SHIFT
+                some = found.each(first >> k, (first + lines) >> k)
                 some[:] = (clock - lines + 1 + (np.arange(len(some)) << k)) << 1
                 some[len(some) - (changed >> k) :] |= 1
             changed, step = min(changed, lines), max(1, self.room // AGES)
@@ -270,8 +292,8 @@ class FirstTouch:
         found = []
         for name, x in tensors.items():
             if id(x.whole) in self.maps:
-                stamps, shift = self.maps[id(x.whole)]
-                lines, changed, end, newest = held(stamps, int(self.state[CLOCK]), self.room)
+                stamps, runs, shift = self.maps[id(x.whole)]
+                lines, changed, end, newest = held(stamps, runs, int(self.state[CLOCK]), self.room)
                 k = shift - LINE_SHIFT
                 found.append((newest, InL2(name, (end - lines) << k, lines << k, changed << k)))
         return tuple(x for _, x in sorted(found, key=lambda pair: pair[0]) if x.lines)
@@ -292,7 +314,7 @@ class FirstTouch:
 
     def _access(self, tensor: Tensor, region: AccessRegion, write: bool) -> tuple[Any, ...]:
         """As `_touch.touch` wants it."""
-        stamps, shift = self._map(tensor)
+        stamps, runs, shift = self._map(tensor)
         size, count = tensor.dtype.itemsize, len(region.starts)
         box = (region.strides, region.lows, region.highs)
         memo = None
@@ -302,16 +324,27 @@ class FirstTouch:
             if memo is None:
                 memo = self.touched[key] = np.zeros((MEMO, 3), np.int64)
         counts = np.zeros((3, count), np.int64)
-        return (stamps, write, shift, 1 << (shift - LINE_SHIFT), size, region.starts, *box, *counts, memo)
+        return (
+            stamps,
+            write,
+            shift,
+            1 << (shift - LINE_SHIFT),
+            size,
+            region.starts,
+            *box,
+            *counts,
+            memo,
+            runs,
+        )
 
-    def _map(self, tensor: Tensor) -> tuple[np.ndarray, int]:
+    def _map(self, tensor: Tensor) -> LineMap:
         tensor = tensor.whole
         found = self.maps.get(id(tensor))
         if found is None:
             size, shift = tensor.elements * tensor.dtype.itemsize, LINE_SHIFT
             while size >> shift >= MAX_LINES:
                 shift += 1
-            found = self.maps[id(tensor)] = (np.zeros((size >> shift) + 2, np.uint32), shift)
+            found = self.maps[id(tensor)] = LineMap.of((size >> shift) + 2, shift)
         return found
 
 

@@ -48,11 +48,17 @@ class PlainCache:
 
 
 accesses = st.lists(st.tuples(st.integers(0, 55), st.integers(4, 8), st.booleans()), min_size=1, max_size=40)
+eights = st.integers(1, 16).map(lambda n: 8 * n)
+long_accesses = st.lists(
+    st.tuples(eights, eights, st.booleans()), min_size=1, max_size=20
+)  # whole blocks, too
+cases = st.tuples(accesses, st.integers(4, 40)) | st.tuples(long_accesses, st.integers(120, 300))
 
 
-@given(accesses, st.integers(4, 40))
-def test_lines_from_memory_are_those_that_least_recent_use_has_lost(steps, room):
-    cache, plain, x = FirstTouch(room * LINE), PlainCache(room), tensor(64)
+@given(cases)
+def test_lines_from_memory_are_those_that_least_recent_use_has_lost(case):
+    steps, room = case
+    cache, plain, x = FirstTouch(room * LINE), PlainCache(room), tensor(280)
     wrote = read = 0
     for first, count, write in steps:
         found = [plain.touch(line, write) for line in range(first, first + count)]
@@ -66,6 +72,9 @@ def test_lines_from_memory_are_those_that_least_recent_use_has_lost(steps, room)
     assert cache.read_lines == read
     assert cache.written_lines + cache.owed <= wrote
     assert cache.written_lines + cache.owed + sum(n for _, n in cache.changed) == wrote
+    there = [line for line, last in plain.last.items() if plain.came - last <= room]
+    (end,) = cache.ends({"x": x})
+    assert (end.lines, end.changed) == (len(there), len(plain.dirty.intersection(there)))
 
 
 def test_what_fits_is_read_once_and_what_does_not_is_read_every_time():

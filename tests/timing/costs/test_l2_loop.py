@@ -9,7 +9,7 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.timing.costs.l2_cache import FirstTouch
 
-from .test_l2_cache import LINE, PlainCache, accesses, lines_of, tensor
+from .test_l2_cache import LINE, PlainCache, cases, lines_of, tensor
 
 SMALL = {"l2.size": 1 << 20}
 MIB = 1 << 20
@@ -67,9 +67,10 @@ class PlainLoop(PlainCache):
         self.full = len(self.last) == room
 
 
-@given(accesses, st.integers(4, 40))
-def test_a_loop_begins_with_the_lines_that_were_touched_last(steps, room):
-    loop, x = FirstTouch(room * LINE), tensor(64)
+@given(cases)
+def test_a_loop_begins_with_the_lines_that_were_touched_last(case):
+    steps, room = case
+    loop, x = FirstTouch(room * LINE), tensor(280)
     plain = PlainLoop(room, steps)
     touched = len({line for first, count, _ in steps for line in range(first, first + count)})
     assume(touched > room)

@@ -27,11 +27,20 @@ OPERAND = (
 )
 OTHER = "give the load this value as other= in place of the tl.where behind it"
 RESULT = "where products are only added up, tl.dot(a, b, acc) keeps the sum in L0C until the loop is over"
+RESCALED = (
+    "a sum that is scaled between products has to come to UB for each: let each iteration add up more, with a larger tile "
+    "along the axis that is summed"
+)
 INT32 = "take int32, .to(tl.int32), where the values stay below 2**31"
 FLOAT32 = (
     "compute in float32, .to(tl.float32), which is exact for integers up to 2**24, or do it before the kernel"
 )
 RANDOM = "make random numbers or masks before, in a kernel of their own, and load them"
+FIRST_AXIS = (
+    "load several rows as one tile and let it run along the first axis, over tl.trans of the tile: the Vector unit then "
+    "takes all rows at once"
+)
+FIRST_INDEX = "take the first of equal elements (tie_break_left=True), in a tile of at most two axes"
 FEWER = "do it on fewer elements, outside of the loop, or in the host program"
 WIDEN = "cast once, .to(tl.float32) after the load, compute in float32, and cast back before the store"
 
@@ -42,8 +51,12 @@ def scalar_cure(op: Op) -> str:
         return "add int32 or float32, which memory adds by itself"
     if op.name == "umulhi":
         return RANDOM
-    if operation(op).castable and str(op.operand(0).dtype) in ("int64", "uint64"):
+    if (operation(op).castable or op.kind == "scan") and str(op.operand(0).dtype) in ("int64", "uint64"):
         return INT32
+    if op.kind == "scan":
+        return FIRST_AXIS
+    if op.kind == "arg_reduce" and op.operand(0).dtype.is_floating():
+        return FIRST_INDEX
     return FLOAT32 if op.kind in ("binary", "compare", "arg_reduce", "sort") else FEWER
 
 

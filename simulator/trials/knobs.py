@@ -27,6 +27,9 @@ NO_TILE = "no tile goes by it"
 OF_DATA = "a length of {}, so another one is another problem"
 OTHER_WORK = "with another one the launch would read or store other elements"
 OTHER_SUMS = "a length that is reduced as a whole, so another one is another problem"
+OF_WINDOW = (
+    "with a larger one the launch loads more, with a smaller one less, so another one is another problem"
+)
 OF_SIZES = "a function of {}"
 SEVERAL_AXES = "it has several axes"
 UNKNOWN_WORK = "which work the launch does depends on data"
@@ -158,9 +161,14 @@ class _KnobTrials:
         if not asked and not self.any_sums and not sums_stay(self.call.program, changed.program):
             return OTHER_SUMS
         try:
-            if self._now() is None:
+            before = self._now()
+            if before is None:
                 return changed if asked else TOO_LONG
-            if self._reads_alike(changed) if asked else self._alike(changed):
+            after = _reach(changed)
+            # What is stored may change with a size that the grid asks for, as partial results do; what is read may not.
+            if after is not None and (before.read == after.read if asked else before.same(after)):
+                if not _cuts(before, after, other > now):
+                    return OF_WINDOW
                 return self._fewest(changed, now, other) if not asked else changed
             if not self.call.program.of_kind("num_programs"):
                 for grid in _other_grids(changed.grid, now, other):
@@ -194,14 +202,8 @@ class _KnobTrials:
         return ANOTHER_GRID.format(name)
 
     def _alike(self, changed: Call) -> bool:
-        now = self._now()
-        return now is not None and now == _reach(changed)
-
-    def _reads_alike(self, changed: Call) -> bool:
-        """What is stored may change with a size that the grid asks for, as partial results do; what is read may not."""
-        found = _reach(changed)
-        now = self._now()
-        return found is not None and now is not None and now.read == found.read
+        now, found = self._now(), _reach(changed)
+        return now is not None and found is not None and now.same(found)
 
     def _now(self) -> Reach | None:
         self.same = self.same or _reach(self.call)
@@ -289,6 +291,11 @@ def _reach(call: Call) -> Reach | None:
         raise
     except AscendtileError:
         return None
+
+
+def _cuts(before: Reach, after: Reach, larger: bool) -> bool:
+    """Whether a size cuts the work. One of a window, or of what is repeated, is more of it where it is larger."""
+    return after.loads_as_larger_tiles(before) if larger else before.loads_as_larger_tiles(after)
 
 
 def _other_grids(grid: tuple[int, int, int], now: int, other: int) -> Iterator[tuple[int, int, int]]:

@@ -1,12 +1,14 @@
 """Whether two launches do the same work: read from the same parts of the same tensors, and store the same elements.
 
-With `reductions.py` a size that cuts the work (a tile) is told from one that is a part of the problem (the width of a row):
-with another tile the launch reaches the same memory, with another width it does not.
+With `reductions.py` a size that cuts the work (a tile) is told from one that is a part of the problem (the width of a row or
+of a window): with another tile the launch reaches the same memory, with another row it does not; and a larger tile loads no
+element more often than a smaller one, as a larger window does.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,16 +25,28 @@ from ..ir.program import Op
 
 MOST_ITERATIONS = 4096  # of a loop: each is gone through
 MOST_ELEMENTS = 1 << 22  # of one access that are looked at one by one
+OVERHANG = 1 / 32  # of the elements that are loaded: what tiles at an end may add
 
 
 class Reach(NamedTuple):
     """What a launch reads and writes. read: tensor -> first and last element. written: the same and the number of elements
-    that are stored; of atomics -1. unknown: tensors that are reached by addresses which depend on data.
+    that are stored; of atomics -1. unknown: tensors that are reached by addresses which depend on data. loaded: tensor ->
+    elements that are loaded, each time.
     """
 
     read: dict[str, tuple[int, int]]
     written: dict[str, tuple[int, int, int]]
     unknown: frozenset[str]
+    loaded: dict[str, int]
+
+    def same(self, other: Reach) -> bool:
+        """Whether both reach the same elements, and store as many."""
+        return self[:3] == other[:3]
+
+    def loads_as_larger_tiles(self, smaller: Reach) -> bool:
+        """Whether no tensor is loaded more often than with `smaller` tiles."""
+        most = {n: count * (1 + OVERHANG) for n, count in smaller.loaded.items()}
+        return all(count <= most.get(n, 0.0) for n, count in self.loaded.items())
 
 
 def reach(call: Call) -> Reach:
@@ -52,6 +66,7 @@ class _Reached(AddressBackend):
         super().__init__()
         self.hulls: dict[tuple[str, bool], tuple[int, int]] = {}
         self.stored: dict[str, int] = {}
+        self.loaded: Counter[str] = Counter()
         self.unknown: set[str] = set()
 
     def access(self, op: Op, pointer: Pointers, mask: Any) -> None:
@@ -73,11 +88,13 @@ class _Reached(AddressBackend):
             self.stored[name] = self.stored.get(name, 0) + count
         elif op.kind == "atomic":
             self.stored[name] = -1
+        elif op.kind == "load":
+            self.loaded[name] += count
 
     def reach(self) -> Reach:
         read = {n: hull for (n, writes), hull in self.hulls.items() if not writes}
         written = {n: (*hull, self.stored[n]) for (n, writes), hull in self.hulls.items() if writes}
-        return Reach(read, written, frozenset(self.unknown))
+        return Reach(read, written, frozenset(self.unknown), dict(self.loaded))
 
 
 def _extent(pointer: Pointers, mask: Any, programs: int) -> tuple[int, int, int] | None:

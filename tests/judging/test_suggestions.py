@@ -18,6 +18,7 @@ from ascendtile.reports.judging.pricing.wrong import pattern
 from ascendtile.reports.judging.verdict import Cheat, HostCost, NearestBound, Verdict
 from ascendtile.simulator.errors import BufferOverflowError
 from ascendtile.simulator.observers import watch, watch_calls
+from ascendtile.simulator.trials.knobs import OF_WINDOW
 from ascendtile.simulator.triton_shim.scripts.collecting import Collector
 
 X = sim.shape((256, 1024), "float32")
@@ -85,6 +86,24 @@ def test_a_suggestion_is_one_sentence_with_its_figure(small_blocks):
 def test_sizes_that_are_reduced_are_tried_too():
     logs = logs_of(largest_of_rows, (256,), X, sim.shape((256,), "float32"), 1024, BLOCK=64)
     assert suggestion(timed(logs), logs).startswith("Set BLOCK = ")
+
+
+@sim.jit
+def largest_of_windows(x_ptr, y_ptr, n, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)[None, :]
+    for first in range(tl.program_id(0) * WIDTH, n, tl.num_programs(0) * WIDTH):
+        rows = first + tl.arange(0, WIDTH)[:, None]
+        found = tl.full((WIDTH, BLOCK), float("-inf"), tl.float32)
+        for k in range(WIDTH):
+            at = rows * BLOCK + columns + k
+            found = tl.maximum(found, tl.load(x_ptr + at, mask=(rows < n) & (columns + k < BLOCK), other=0.0))
+        tl.store(y_ptr + rows * BLOCK + columns, found, mask=rows < n)
+
+
+def test_the_width_of_a_window_is_no_tile_of_which_another_is_tried():
+    logs = logs_of(largest_of_windows, (40,), X, X, 256, WIDTH=4, BLOCK=1024)
+    assert logs[0].run["untried"]["WIDTH"] == OF_WINDOW
+    assert not any("WIDTH" in change for change in logs[0].run["changes_us"])
 
 
 def test_copies_are_told_in_words_of_the_compiler(small_blocks):

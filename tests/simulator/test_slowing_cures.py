@@ -35,13 +35,20 @@ def remainders(x, out, n, B: tl.constexpr, LOOP: tl.constexpr):
 
 
 @sim.jit
-def product(a, b, c, K, ADDED: tl.constexpr):
+def product(a, b, c, K, HOW: tl.constexpr):
     r = tl.arange(0, 32)
     acc = tl.zeros((32, 32), tl.float32)
     for k in range(0, K, 32):
         x = tl.load(a + r[:, None] * K + (k + r)[None, :])
         y = tl.load(b + (k + r)[:, None] * 32 + r[None, :])
-        acc = tl.dot(x, y, acc) if ADDED else acc * 0.5 + tl.dot(x, y)
+        if HOW == 0:
+            acc = tl.dot(x, y, acc)
+        elif HOW == 1:
+            acc += tl.dot(x, y) * 0.5
+        elif HOW == 2:
+            acc = acc * 0.5 + tl.dot(x, y)
+        else:
+            acc = tl.maximum(acc, tl.dot(x, y))
     tl.store(c + r[:, None] * 32 + r[None, :], (acc * tl.sigmoid(acc)).to(tl.float16))
 
 
@@ -67,7 +74,29 @@ def test_only_what_is_in_a_loop_can_be_made_before_it(loop):
     assert (cures.FORMULA in told) == loop
 
 
-@pytest.mark.parametrize("added", [True, False])
-def test_a_sum_that_stays_in_l0c_is_not_told_to_stay_there(added):
-    told = found(product, (1,), half(32, 256), half(256, 32), half(32, 32), 256, ADDED=added)
-    assert (cures.RESULT in told) != added
+@pytest.mark.parametrize(
+    ("how", "expected"), [(0, set()), (1, {cures.RESULT}), (2, {cures.RESCALED}), (3, set())]
+)
+def test_a_sum_is_told_to_stay_in_l0c_only_where_it_can(how, expected):
+    told = found(product, (1,), half(32, 256), half(256, 32), half(32, 32), 256, HOW=how)
+    assert told & {cures.RESULT, cures.RESCALED} == expected
+
+
+@sim.jit
+def running(x, out, ROWS: tl.constexpr, COLS: tl.constexpr, TURNED: tl.constexpr):
+    at = tl.arange(0, ROWS)[:, None] * COLS + tl.arange(0, COLS)[None, :]
+    v = tl.load(x + at)
+    v = tl.trans(tl.cumsum(tl.trans(v), axis=0)) if TURNED else tl.cumsum(v, axis=1)
+    tl.store(out + at, v)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_a_running_sum_along_the_first_axis_takes_what_its_cure_says(dtype):
+    """Of int64 another type comes first."""
+    x = sim.shape((64, 64), dtype)
+    with sim.device("ascend910b3", compiler="triton-ascend"):
+        last, first = (running.time((1,), x, x, ROWS=64, COLS=64, TURNED=turned) for turned in (False, True))
+    assert {x.cure for x in last.launches[0].slowing} == {
+        cures.INT32 if dtype == "int64" else cures.FIRST_AXIS
+    }
+    assert (first.time_us < last.time_us / 2) == (dtype != "int64")

@@ -177,22 +177,36 @@ class CubeLowering:
     ) -> None:
         """A tile of `size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
-        if self._could_stay(v):
+        cure = self._cure_of_copy(v)
+        if cure:
             text = f"{list(v.shape)} of the product: from L0C to UB through global memory"
-            self._tell_copy(op, text, cures.RESULT)
+            self._tell_copy(op, text, cure)
         cycles = max(plan.fixp_min, self._rows_out(v, 1, v.numel))
         sent = Leg(wiring.fixp, wiring.cube_write[1], cycles, plan.fixp_latency)
         read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency, 1)
         self.hand_overs.record(op, v, size, (sent, read), reads, writes, clobbers)
 
-    def _could_stay(self, v: Value) -> bool:
-        """Whether each iteration moves a product that is not added to what the loop carries."""
+    def _cure_of_copy(self, v: Value) -> str:
+        """What to do where each iteration moves a product that is part of a sum; "" where it has to be moved."""
         definitions = self.plan.definitions
         made = definitions.of(definitions.root(v) or v)
         if made is None or made.kind != "dot" or made.id not in self.plan.loop_around:
-            return False
+            return ""
         start = made.args[2]
-        return start is None or definitions.of(start) is not None
+        scaled = None if start is None else definitions.of(start)
+        if start is not None and scaled is None:  # what the loop carries
+            return ""
+        if scaled is not None and scaled.kind == "binary":
+            return cures.RESULT if scaled.name == "add" else cures.RESCALED
+        return cures.RESULT if self._is_added(made.results[0]) else ""
+
+    def _is_added(self, v: Value) -> bool:
+        """Whether a value is added to another one, perhaps scaled."""
+        readers = [op for op, _ in self.plan.spaces.readers(v) if op.kind in ("binary", "cast")]
+        if any(op.name == "add" for op in readers):
+            return True
+        scaled = [op.results[0] for op in readers if op.kind == "cast" or op.name in ("mul", "div")]
+        return any(self._is_added(x) for x in scaled)
 
     def _tell_copy(self, op: Op, text: str, cure: str) -> None:
         """A tile on its way between the cores, which the vendor's compiler adds."""

@@ -30,11 +30,17 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def serve_stdio(settings: ServerSettings) -> None:
-    """Serve one client over standard input and output, until the input ends or a signal comes."""
+    """Serve one client over standard input and output, until one of them ends or a signal comes."""
+    if sys.stdin is None or sys.stdout is None:
+        raise UsageError(
+            "--stdio speaks over standard input and output, and one of them is closed; take --http PORT"
+        )
     desk = Desk(settings)
     _warm(desk)
     try:
         anyio.run(_stdio, desk)
+    except* BrokenPipeError:
+        pass  # the client has gone
     finally:
         desk.close()
 
@@ -94,12 +100,14 @@ def _serve(
     _warm(desk)
     thread = threading.Thread(target=run)  # not the first one: there uvicorn would take the signals
     thread.start()
-    ready()  # the socket listens already: who comes early waits
-    stop.wait()
-    desk.close()  # what runs is answered: the server ends
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of streams that are open and cut now
-    server.should_exit = True
-    thread.join()
+    try:
+        ready()  # the socket listens already: who comes early waits
+        stop.wait()
+    finally:
+        desk.close()  # what runs is answered: the server ends
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of streams that are open and cut now
+        server.should_exit = True
+        thread.join()
 
 
 def _config(app: App) -> uvicorn.Config:
@@ -107,7 +115,7 @@ def _config(app: App) -> uvicorn.Config:
         app,
         lifespan="on",
         ws="none",
-        log_level="warning",
+        log_level="error",  # whoever sends what is no HTTP would fill the log with warnings
         server_header=False,
         proxy_headers=False,
         limit_concurrency=MOST_CONNECTIONS,

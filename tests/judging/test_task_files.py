@@ -67,6 +67,25 @@ def test_what_a_task_lacks_is_said(tmp_path, text, said):
         read_task(written(tmp_path, text))
 
 
+DEEP = [
+    "x = " + "(" * 5000 + "1" + ")" * 5000,
+    "x = " + "-" * 2000 + "1",
+    "x = a" + ".b" * 600,
+    "x = a" + " + 1" * 600,
+    "@a" + ".b" * 600 + "\ndef f(x): pass",
+    "if a: pass\n" + "elif a: pass\n" * 600,
+]
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_what_is_nested_too_deep_to_be_looked_through_is_refused(tmp_path, text):
+    with pytest.raises(UsageError, match=r"task.py:\d+: the task is no Python"):
+        read_task(written(tmp_path, f"{TASK}\n{text}\n"))
+    with pytest.raises(AnswerError) as error:
+        answer(tmp_path, f"def f(x): pass\n{text}\n")
+    assert error.value.kind == "SyntaxError"
+
+
 def test_no_file_a_folder_and_bytes_are_bad_input(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         read_task(tmp_path / "none.py")

@@ -158,6 +158,32 @@ def test_the_end_of_the_input_or_a_signal_leaves_nothing(alone, tmp_path, end):
     assert b"Traceback" not in alone.stderr.read()
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("way", "status", "said"),
+    [
+        ("--stdio <&-", 2, "standard input and output, and one of them is closed"),
+        ("--stdio < lines | true; exit ${PIPESTATUS[0]}", 0, ""),
+        ("--http 0 --json > /dev/full", 2, "No space left on device"),
+    ],
+)
+def test_a_server_whom_nobody_hears_ends_and_leaves_nothing(tmp_path, way, status, said):
+    (tmp_path / "lines").write_text("no message\n" * 1000)
+    (tmp_path / "t").mkdir()
+    done = subprocess.run(
+        ["bash", "-c", f"{COMMAND} serve --no-torch --slots 1 {way}"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "t")},
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (status, True, False)
+    assert bool(said) or not done.stderr
+    assert list((tmp_path / "t").iterdir()) == []
+
+
 def test_lines_that_are_no_messages_are_answered_and_nothing_but_messages_is_printed(alone):
     alone.stdin.write(b"hello\n\xff\xfe\n\n{}\n[]\n")
     alone.stdin.flush()

@@ -42,6 +42,7 @@ class _Reader:
         self.tree, self.siblings = tree, siblings
         self.references = {*known.REFERENCES, *([task_name] if task_name else [])} - set(siblings)
         self.aliases = Aliases(tree)
+        self.asked = set(_looked_for_in(tree))
 
     def cheats(self) -> Iterator[Found]:
         """Everything that is found, in no order."""
@@ -96,7 +97,7 @@ class _Reader:
         if node.attr in known.ATTRIBUTES:
             yield known.ATTRIBUTES[node.attr], f"reads {node.attr}", node
         full = self.aliases.full(node)
-        if full in known.NAMES and not self._only_asks(node):
+        if full in known.NAMES and node not in self.asked:
             yield known.NAMES[full], f"uses {full}", node
         own = f"{known.OWN}.simulator."
         if (
@@ -107,15 +108,6 @@ class _Reader:
             yield "harness_tampered", f"uses {full}", node
         if node.attr == "__dict__" and self.aliases.is_imported(node.value) and full != node.attr:
             yield "hidden_code", f"looks through the names of {self.aliases.full(node.value)}", node
-
-    def _only_asks(self, node: ast.Attribute) -> bool:
-        """`"x" in sys.modules` looks at nothing."""
-        return any(
-            isinstance(c, ast.Compare)
-            and node in c.comparators
-            and all(isinstance(o, ast.In | ast.NotIn) for o in c.ops)
-            for c in ast.walk(self.tree)
-        )
 
     def _name(self, node: ast.Name) -> Iterator[Found]:
         if node.id in known.BUILTINS and isinstance(node.ctx, ast.Load) and node.id not in self.aliases.own:
@@ -204,6 +196,13 @@ class _Reader:
 
 def _below(name: str, module: str) -> bool:
     return name == module or name.startswith(module + ".")
+
+
+def _looked_for_in(tree: ast.Module) -> Iterator[ast.expr]:
+    """`sys.modules` of `"x" in sys.modules`, which looks at nothing."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and all(isinstance(o, ast.In | ast.NotIn) for o in node.ops):
+            yield from node.comparators
 
 
 def _text(node: ast.expr) -> str:

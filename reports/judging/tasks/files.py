@@ -19,6 +19,7 @@ from ....simulator.errors import UsageError
 from ....simulator.record.files import read_whole
 
 MOST_BYTES = 4 << 20
+MOST_NESTED = 400  # levels of a syntax tree, a term of a sum or an elif being one
 GROUPS = "get_input_groups"
 MODEL, MODEL_NEW = "Model", "ModelNew"
 AKG_FUNCTION = "_triton_torch"
@@ -83,9 +84,9 @@ def read_task(path: Path) -> TaskFile:
     """The task of a file; `UsageError` says what it lacks."""
     text = read_text(path, "a task")
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError) as e:
-        raise UsageError(f"{path}:{getattr(e, 'lineno', 1)}: the task is no Python: {e.args[0]}") from None
+        tree = _tree(text)
+    except SyntaxError as e:
+        raise UsageError(f"{path}:{e.lineno or 1}: the task is no Python: {e.msg}") from None
     names = set(_names(tree.body))
     if MODEL not in names or not names & {GROUPS, "get_inputs"}:
         lacking = [n for n in (MODEL, "get_inputs") if n not in names]
@@ -125,11 +126,24 @@ def read_answer(path: Path, task: TaskFile) -> AnswerFile:
 
 def _parse(text: str, name: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        return _tree(text)
     except SyntaxError as e:
-        raise AnswerError("SyntaxError", _with_caret(e, name), e.lineno) from None
+        told = f"{name}: {e.msg}" if e.lineno is None else _with_caret(e, name)
+        raise AnswerError("SyntaxError", told, e.lineno) from None
+
+
+def _tree(text: str) -> ast.Module:
+    """The syntax tree; `SyntaxError` also for what the parser gives up on, and for a nest too deep for readers of trees."""
+    try:
+        tree = ast.parse(text)
     except (ValueError, RecursionError, MemoryError) as e:  # a zero byte, a nest of brackets
-        raise AnswerError("SyntaxError", f"{name}: {e or type(e).__name__}") from None
+        raise SyntaxError(str(e) or type(e).__name__) from None
+    level: list[ast.AST] = [tree]
+    for _ in range(MOST_NESTED):
+        level = [below for node in level for below in ast.iter_child_nodes(node)]
+        if not level:
+            return tree
+    raise SyntaxError(f"it is nested deeper than {MOST_NESTED} levels")
 
 
 def _with_caret(error: SyntaxError, name: str) -> str:
@@ -163,8 +177,8 @@ def _entry(tree: ast.Module) -> Definition | None:
 
 
 def _is_kernel(node: ast.FunctionDef) -> bool:
-    texts = (ast.unparse(d).partition("(")[0] for d in node.decorator_list)
-    return any(text.rpartition(".")[2] in KERNEL_DECORATORS for text in texts)
+    named = (d.func if isinstance(d, ast.Call) else d for d in node.decorator_list)
+    return any(getattr(d, "attr", getattr(d, "id", "")) in KERNEL_DECORATORS for d in named)
 
 
 def _takes_arguments(node: ast.FunctionDef) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ from .verdict import (
     ComparedOutput,
 )
 
+PLACE = re.compile(r"[^\s:]+:\d+")  # which a message begins with that says its own
+BELOW = " Alive at the peak"  # of a buffer, line by line
 ENDS = {
     NOT_LOADED: NOT_COMPILED,
     KERNEL: NOT_COMPILED,
@@ -124,12 +127,14 @@ class JudgedCase:
         if self.failed or self.deferred:
             return self.failed or self.deferred
         if self.end is not None:
-            place = f"line {self.end.line}: " if self.end.line else ""
-            return f"{place}{self.end.name.rpartition('.')[2]}: {first_line(self.end.text)}"
+            text = first_line(self.end.text)
+            place = f"line {self.end.line}: " if self.end.line and not PLACE.match(text) else ""
+            return f"{place}{self.end.name.rpartition('.')[2]}: {text}"
         told = sorted((x for x in self.outputs or () if x.message), key=lambda x: x.passed)
         return told[0].message if told else ""
 
 
 def first_line(text: str) -> str:
-    """The first line that says something."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    """The first line that says something, without words on what stands below it."""
+    found = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return found.partition(BELOW)[0]

@@ -83,6 +83,19 @@ def test_an_answer_that_is_wrong_in_parts_is_found(verdict, value, last):
     found = verdict(ANSWER, value, last)
     assert found.verdict == "wrong"
     assert not found.outputs[0].passed
+    assert ("no kernel writes" in found.message) == (last != "n")
+
+
+def test_another_shape_and_dtype_pass_where_the_benchmark_looks_at_elements(tmp_path, job):
+    answer = ANSWER.replace("VALUE", RIGHT).replace("LAST", "n").replace("class ModelNew", "class Model")
+    answer += "\ndef relu_triton_torch(x, scale):\n    return Model()(x, scale).reshape(-1)\n"
+    (tmp_path / "task.py").write_text(TASK)
+    (tmp_path / "answer.py").write_text(answer)
+    found = judge(tmp_path / "task.py", tmp_path / "answer.py", job=job, trials=False)
+    assert found.verdict == "correct_so_far"
+    assert "has shape [12297000], the task's has [4099, 3000]: AKG compares elements alone" in found.message
+    (tmp_path / "answer.py").write_text(answer.replace("_triton_torch", ""))
+    assert judge(tmp_path / "task.py", tmp_path / "answer.py", job=job, trials=False).verdict == "wrong"
 
 
 def test_an_answer_without_parts_is_deferred_with_both_figures(verdict):

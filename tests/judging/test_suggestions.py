@@ -15,7 +15,7 @@ from ascendtile.reports.judging.pricing.confidence import HIGH, MEDIUM, by_figur
 from ascendtile.reports.judging.pricing.suggestion import suggestion
 from ascendtile.reports.judging.pricing.trying import DearestLaunch, explained
 from ascendtile.reports.judging.pricing.wrong import pattern
-from ascendtile.reports.judging.verdict import Cheat, HostCost, NearestBound, Verdict
+from ascendtile.reports.judging.verdict import CaseVerdict, Cheat, HostCost, NearestBound, Verdict
 from ascendtile.simulator.errors import BufferOverflowError
 from ascendtile.simulator.observers import watch, watch_calls
 from ascendtile.simulator.trials.knobs import OF_WINDOW
@@ -137,6 +137,21 @@ def test_several_launches_and_copies_beside_them_are_told():
     assert suggestion(timed(logs, host_ops=(copy,)), logs) == every[0]
 
 
+def test_launches_of_several_cases_are_not_to_be_one_kernel():
+    logs = logs_of(scaled, (40,), X, X, 40 * 4096, count=4, tried=False, BLOCK=4096)
+
+    def told(cases):
+        said = (c.text for c in candidates(logs, (), 1.0, None, cases))
+        return next(
+            (text.partition(" (scaled)")[0] for text in said if text.startswith("Make one kernel")), ""
+        )
+
+    assert told(4) == told(5) == ""
+    assert told(2) == "Make one kernel of the launches of each call, 4 for 2 cases"
+    case = CaseVerdict(index=0, inputs="", verdict="timed")
+    assert "Make one kernel" not in suggestion(timed(logs, cases=(case,) * 4), logs)
+
+
 @sim.jit
 def less_largest(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * n + tl.arange(0, BLOCK)
@@ -229,6 +244,14 @@ def test_of_a_cheat_the_honest_way_is_told(name):
     assert CATALOGUE[name].instead[1:] in said
 
 
+def test_where_nothing_was_tried_the_bound_alone_is_told(small_blocks):
+    log = LaunchLog(**{**vars(small_blocks[0]), "run": {}})
+    said = suggestion(timed([log], bound=NearestBound(name="HBM", time_us=9.0, share=0.95)), [log])
+    assert "tried" not in said
+    assert said.startswith("HBM")
+    assert suggestion(timed([log], bound=None), [log]) == "There is nothing to say of a faster way."
+
+
 def test_other_verdicts_have_a_sentence_each():
     for name in ("not_compiled", "failed", "wrong", "deferred", "timed"):
         verdict = Verdict(verdict=name, message="why\nand more", compiled=True, product="ascend910b3")
@@ -280,6 +303,7 @@ def set_to(index, value):
         (lambda got: got.T.copy(), "swapped"),
         (lambda got: got * 0.5, "0.5 times what they should be"),
         (lambda got: got + 2.0, "off by 2"),
+        (lambda got: got + 0.01, "off by 0.01"),
         (lambda got: got * (1 + 1e-3), "add up in float32"),
     ],
 )
@@ -287,6 +311,13 @@ def test_a_pattern_of_wrong_elements_is_named(change, words):
     got = changed(change)
     bad = ~(np.abs(got - WANT) <= 1e-4 * np.abs(WANT))
     assert words in pattern(got, WANT, bad)
+
+
+@pytest.mark.parametrize(("got", "words"), [(0.01, "wrong elements are all 0.01"), (None, "")])
+def test_what_should_be_zero_is_not_said_to_lack_precision(got, words):
+    want = np.maximum(WANT - 3, 0)
+    other = np.random.default_rng(1).uniform(0.005, 0.02, want.shape) if got is None else got
+    assert pattern(np.where(want == 0, other, want), want, want == 0) == words
 
 
 def test_every_nth_element_is_named():

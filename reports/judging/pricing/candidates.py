@@ -43,23 +43,28 @@ class PossibleChange(NamedTuple):
 
 
 def candidates(
-    logs: Sequence[LaunchLog], host: Sequence[HostCost], time_us: float, needed_bytes: int | None
+    logs: Sequence[LaunchLog],
+    host: Sequence[HostCost],
+    time_us: float,
+    needed_bytes: int | None,
+    calls: int = 1,
 ) -> list[PossibleChange]:
     """Changes that save at least `LEAST_SHARE` of the time, best first.
 
-    logs: launches of one call, dearest first. needed_bytes: of the task's inputs and outputs, None where nobody knows.
+    logs: launches of one call of each case, dearest first; calls: how many that are. needed_bytes: of the task's inputs and
+    outputs, None where nobody knows.
     """
-    found = [*_of_launches(logs, needed_bytes), *_of_host(host)]
+    found = [*_of_launches(logs, needed_bytes, calls), *_of_host(host)]
     worth = [c for c in found if c.saved_us >= LEAST_SHARE * time_us]
     return sorted(worth, key=lambda c: (-c.weight, c.text))
 
 
-def _of_launches(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[PossibleChange]:
+def _of_launches(logs: Sequence[LaunchLog], needed_bytes: int | None, calls: int) -> Iterator[PossibleChange]:
     if not logs:
         return
     try:
         yield from _of_dearest(logs[0])
-        yield from _fused(logs)
+        yield from _fused(logs, calls)
         yield from _reread(logs, needed_bytes)
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return  # no record of ours
@@ -241,16 +246,18 @@ def _mib(n: float) -> str:
 # ---- launches, and what is done beside them ----
 
 
-def _fused(logs: Sequence[LaunchLog]) -> Iterator[PossibleChange]:
+def _fused(logs: Sequence[LaunchLog], calls: int) -> Iterator[PossibleChange]:
+    """Launches of one call; those of several calls stay several."""
     count = sum(x.count for x in logs)
     overheads = sum(x.count * x.run["launches"][0]["overhead_us"] for x in logs)
-    if count < 2:
+    if count <= calls:
         return
     names = ", ".join(dict.fromkeys(texts.clean(x.kernel, 30) for x in logs[:4]))
-    saved = overheads * (count - 1) / count
+    saved = overheads * (count - calls) / count
+    several = f"{count:,} launches" if calls == 1 else f"launches of each call, {count:,} for {calls:,} cases"
     yield PossibleChange(
         saved,
-        f"Make one kernel of the {count:,} launches ({names}): each takes {texts.micros(overheads / count)} us to start, "
+        f"Make one kernel of the {several} ({names}): each takes {texts.micros(overheads / count)} us to start, "
         "and the next reads again what the one before wrote.",
     )
 

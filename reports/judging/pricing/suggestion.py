@@ -98,7 +98,7 @@ def _board(verdict: Verdict) -> str:
 def _faster(verdict: Verdict, logs: Sequence[LaunchLog], needed_bytes: int | None) -> str:
     if verdict.time_us is None or not logs:
         return "There is no time to make shorter."
-    best = candidates(logs, verdict.host_ops, verdict.time_us, needed_bytes)
+    best = candidates(logs, verdict.host_ops, verdict.time_us, needed_bytes, max(1, len(verdict.cases)))
     if best:
         return best[0].text
     tried, grid = logs[0].run.get("lifted_us"), _untried_grid(logs[0])
@@ -113,15 +113,16 @@ def _untried_grid(log: LaunchLog) -> str:
 
 def _at_bound(verdict: Verdict, tried: bool) -> str:
     """tried: whether changes of one knob were timed."""
-    bound, said = (
-        verdict.bound,
-        "No change of one knob that was timed is faster" if tried else "Nothing was tried",
-    )
+    bound, said = verdict.bound, "No change of one knob that was timed is faster" if tried else ""
     if bound is None:
-        return said
+        return said or "There is nothing to say of a faster way"
     name = texts.MEANINGS.get(bound.name.rpartition(".")[2], bound.name)
     allows = f"{name} ({bound.name}) allows {texts.micros(bound.time_us)} us, {texts.percent(bound.share)} of the time"
+    if said:
+        allows = f"{said}; {allows}"
     if bound.share < NEAR_BOUND:
-        return f"{said}; {allows}: let loads, arithmetic and stores of different tiles overlap, or do less of what binds"
+        return (
+            f"{allows}: let loads, arithmetic and stores of different tiles overlap, or do less of what binds"
+        )
     part = bound.name.rpartition(".")[2]
-    return f"{said}; {allows}, so only less of it is faster, with {LESS.get(part, 'another algorithm')}"
+    return f"{allows}, so only less of it is faster, with {LESS.get(part, 'another algorithm')}"

@@ -29,6 +29,7 @@ from .repeated_arrays import RepeatedArrays
 
 MOST_BYTES = 1 << 36
 CALLS = ("first", "second")
+GIVEN = ("positions", "values", "written")  # by the answer's process, of each output
 Answer = tuple[dict[str, Any], dict[str, int]]
 
 
@@ -141,9 +142,18 @@ def _one(
     other = other_form((form.shape, form.dtype), (shape, dtype))
     if other and not (rule.any_form and math.prod(form.shape) == math.prod(shape)):
         return _nothing(name, f"{name} {other}")
-    given = tuple(np.asarray(arrays.get(f"{path}.{what}", np.empty(0))) for what in ("positions", "values"))
+    given = tuple(np.asarray(arrays.get(f"{path}.{what}", np.empty(0))) for what in GIVEN)
     drawn = _drawn(reference, request, k, n)
-    return with_note(_at_positions(reference, n, (form.shape, form.dtype), given, drawn, rule), other)
+    found = _at_positions(reference, n, (form.shape, form.dtype), given[:2], drawn, rule)
+    return with_note(_with_unwritten(found, given[2]), other)
+
+
+def _with_unwritten(found: ComparedOutput, written: np.ndarray) -> ComparedOutput:
+    """Of a wrong output, at how many of the positions that the answer's process gave no kernel wrote."""
+    none = int((written == 0).sum())
+    if found.passed or not none:
+        return found
+    return replace(found, message=f"{found.message}; no kernel writes {none} of {written.size} positions")
 
 
 def _at_positions(

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from ....simulator.record.run import INTERVAL_PERCENT
 from ...facts import texts
+from ...judging.judged_case import first_line
 from ...judging.verdict import CaseVerdict, ComparedOutput, ReferenceTime, Verdict
 from ..sections import Block, more
 from ..tables import add_row, fact, item, make_table
@@ -15,6 +16,7 @@ MOST_LINES = 12  # of a message of the compiler
 MOST_LAUNCHES = 6
 MOST_CASES = 12
 MOST_FAULTS = 5
+MOST_ULP = 1e9  # no format has as many between two numbers that are near
 WORDS = {
     "correct": "correct",
     "correct_so_far": "correct so far: of large outputs some positions were looked at, --full decides",
@@ -63,11 +65,16 @@ def _cheats(verdict: Verdict) -> Block:
 
 
 def _error(verdict: Verdict) -> Block:
-    """What the compiler, or Python, said: its lines as they are, for the caret stands below its place."""
-    found = verdict.metadata.get("compilation_error") or verdict.metadata.get("runtime_error") or ""
-    lines = str(found).splitlines()
-    if len(lines) < 2:
+    """What the compiler, or Python, said: its lines as they are, for the caret stands below its place.
+
+    The first is left out where it is in the message, which stands above.
+    """
+    found = str(verdict.metadata.get("compilation_error") or verdict.metadata.get("runtime_error") or "")
+    if len(found.splitlines()) < 2:
         return []
+    first = first_line(found)
+    told = not verdict.cheats and first in verdict.message
+    lines = (found.partition(first)[2].lstrip(" ").lstrip("\n") if told else found).splitlines()
     shown = [Text(f"  {texts.clean(line, 160)}") for line in lines[:MOST_LINES]]
     return [*shown, *more(len(lines) - MOST_LINES, "lines")]
 
@@ -143,9 +150,13 @@ def _outputs(verdict: Verdict) -> Block:
 
 def _error_cells(x: ComparedOutput) -> tuple[str, ...]:
     sizes = (texts.small(v) if v is not None else "" for v in (x.max_abs, x.max_rel))
-    ulp = texts.figure(x.max_ulp) if x.max_ulp is not None else ""
+    ulp = _ulp(x.max_ulp) if x.max_ulp is not None else ""
     whole = x.checked == x.elements
     return (x.name, *sizes, ulp, texts.count(x.outside), "all" if whole else texts.count(x.checked))
+
+
+def _ulp(units: float) -> str:
+    return texts.figure(units) if units <= MOST_ULP else "> 1e9"  # beside 0 they are endless
 
 
 def _rule(x: ComparedOutput) -> Block:
@@ -162,7 +173,7 @@ def _fit(verdict: Verdict) -> Block:
     words = f"{texts.count(ub.bits)} of {texts.count(ub.available_bits)} bits"
     return [
         Text(),
-        fact("UB", words if ub.fits else f"{words}: {ub.message}", style="" if ub.fits else "red"),
+        fact("UB", words, style="" if ub.fits else "red"),
     ]
 
 

@@ -78,10 +78,18 @@ def _nan_code(fmt: Format) -> int:
 def pack(codes: Codes, bits: int) -> NDArray[np.uint8]:
     """Codes of 4 or 6 bits along the last axis as bytes: 2 a byte, 4 in 3 bytes, the first in the lowest bits.
 
-    codes: (..., n) in any dtype of one byte. Gives (..., ceil(n bits / 8)); what is missing in the last bytes is zeros.
+    codes: (..., n) in any dtype of one byte; the bits above a code are zeros, or repeat its sign. Gives (..., ceil(n bits /
+    8)); what is missing in the last bytes is zeros. Raises `UsageError` for codes of more bits.
     """
     _check_width(bits)
+    if codes.dtype.itemsize != 1 or codes.ndim == 0:
+        raise UsageError(f"pack: codes of {codes.dtype} {codes.shape}; they are one a byte, along an axis")
     raw = np.ascontiguousarray(codes).view(np.uint8)
+    long = raw >> bits > 0
+    if codes.dtype.kind != "u":
+        long &= raw >> (bits - 1) < 0xFF >> (bits - 1)
+    if long.any():
+        raise UsageError(f"pack: a code is {raw[long][0]}; codes of {bits} bits are below {1 << bits}")
     flat = np.unpackbits(raw[..., None], axis=-1, count=bits, bitorder="little")
     return np.packbits(flat.reshape(*raw.shape[:-1], raw.shape[-1] * bits), axis=-1, bitorder="little")
 
@@ -89,6 +97,10 @@ def pack(codes: Codes, bits: int) -> NDArray[np.uint8]:
 def unpack(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[np.uint8]:
     """The first `count` codes of the last axis of what `pack` made, one a byte."""
     _check_width(bits)
+    if packed.dtype != np.uint8 or packed.ndim == 0 or not isinstance(count, int | np.integer):
+        raise UsageError(
+            f"unpack: {packed.dtype} {packed.shape} and {count!r} codes; it takes uint8 along an axis, and a whole number"
+        )
     have = packed.shape[-1] * 8 // bits
     if count > have or count < 0:
         raise UsageError(f"unpack: {packed.shape[-1]} bytes hold {have} codes of {bits} bits, not {count}")

@@ -57,9 +57,10 @@ def round_to(
     31 bits decide, which is exact for float32 values down to 2^-8 of the smallest value of `fmt`.
     """
     target = get_format(fmt)
-    rule = rounding_of(target, mode, overflow, subnormals)
+    named = mode_name(mode or target.rounding)
+    rule = rounding_of(target, named, overflow, subnormals)
     source = _operand(values)
-    words = _random_words(mode_name(mode or target.rounding), seed, random, source.shape)
+    words = _random_words(named, seed, random, source.shape)
     result = _result(source, out)
     _rounding.round_values(source.reshape(-1), result.reshape(-1), rule, words, seed)
     return _deliver(result, out)
@@ -76,15 +77,15 @@ def _random_words(
         raise UsageError(f"round_to: seed {seed}: it is a whole number from 0 to 2^64 - 1")
     if random is None:
         return None
-    if random.dtype != np.uint32 or random.shape != shape:
+    if not isinstance(random, np.ndarray) or random.dtype != np.uint32 or random.shape != shape:
         raise UsageError(
             f"round_to: random is {_described(random)}: it must be uint32 {shape}, a word for each value"
         )
     return np.ascontiguousarray(random).reshape(-1)
 
 
-def _described(array: Array | None) -> str:
-    return "None" if array is None else f"{array.dtype} {array.shape}"
+def _described(array: object) -> str:
+    return f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else repr(array)
 
 
 def to_integer(
@@ -240,11 +241,10 @@ def _result(source: Array, out: Float32 | None) -> Float32:
     """A contiguous float32 array to write: `out` itself if that is safe."""
     if out is None:
         return np.empty(source.shape, np.float32)
-    if out.dtype != np.float32 or out.shape != source.shape or not out.flags.writeable:
-        state = "" if out.flags.writeable else ", read-only"
-        raise UsageError(
-            f"out is {out.dtype} {out.shape}{state}: it must be writeable float32 {source.shape}"
-        )
+    array = isinstance(out, np.ndarray)
+    if not array or out.dtype != np.float32 or out.shape != source.shape or not out.flags.writeable:
+        state = ", read-only" if array and not out.flags.writeable else ""
+        raise UsageError(f"out is {_described(out)}{state}: it must be writeable float32 {source.shape}")
     safe = not np.may_share_memory(source, out) or _same_place(source, out)
     return out if out.flags.carray and safe else np.empty(source.shape, np.float32)
 

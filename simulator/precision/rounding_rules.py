@@ -25,7 +25,7 @@ _INFINITY, _NAN, _SIGN = 0x7F800000, 0x7FC00000, 0x80000000
 
 def mode_name(mode: str) -> str:
     """A mode by any of its names."""
-    name = mode.removeprefix("CAST_")
+    name = str(mode).removeprefix("CAST_")
     return choice("rounding mode", _MODE_ALIASES.get(name, name), (*MODES, "STOCHASTIC"))
 
 

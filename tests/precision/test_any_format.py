@@ -389,8 +389,13 @@ def test_formats_without_minus_zero_have_plus_zero() -> None:
         (lambda: to_integer([1.0], "q1.6"), r"to_integer: q1.6 is not an integer format"),
         (lambda: Format(0, 64), r"0 exponent and 64 mantissa bits"),
         (lambda: FORMATS["fp32"].values, r"a table of all values is made up to 16 bits; it has 32"),
+        (
+            lambda: Format(4, 3, dtype=np.dtype(object)),
+            r"dtype is dtype\('O'\); its codes take one of 8 bits",
+        ),
+        (lambda: Format(4, 3, dtype=np.dtype("V0")), r"its codes take one of 8 bits or more"),
     ],
-    ids=range(22),
+    ids=range(24),
 )
 def test_formats_that_cannot_be_are_refused(call: Callable[[], object], text: str) -> None:
     with pytest.raises(UsageError, match=text):

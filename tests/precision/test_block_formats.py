@@ -93,6 +93,19 @@ def test_quantising_again_changes_nothing() -> None:
         assert np.array_equal(fmt.quantise(once).values(), once)
 
 
+def test_nvfp4_of_numbers_beyond_float32_stops_at_its_largest() -> None:
+    blocks = get_block_format("nvfp4").quantise(np.full(16, 1e300))
+    assert blocks.tensor_scale == np.finfo(np.float32).max
+    assert (blocks.values() == np.inf).all()
+
+
+@given(codes=st.lists(st.integers(-8, 7), min_size=1, max_size=9))
+def test_codes_of_integers_are_packed_without_what_repeats_their_sign(codes: list[int]) -> None:
+    packed = pack(np.array(codes, np.int8), 4)
+    assert unpack(packed, 4, len(codes)).tolist() == [c % 16 for c in codes]
+    assert np.array_equal(packed, pack(np.array(codes).astype(ml_dtypes.int4), 4))
+
+
 def test_nvfp4_has_a_scale_of_the_tensor() -> None:
     """arXiv 2509.25149: amax / (6 * 448) for the tensor, amax / 6 over it in E4M3 for a block."""
     x = drawn((2, 32), 4)
@@ -233,6 +246,11 @@ def bad_scales() -> object:
     return fmt.blocks(np.zeros((2, 3), np.int8), np.array([[1.0], [np.nan]], np.float32))
 
 
+def nvfp4_with(tensor_scale: Any) -> object:
+    blocks = get_block_format("nvfp4").quantise(np.ones(16))
+    return blocks.format.blocks(blocks.codes, blocks.scales, tensor_scale=tensor_scale)
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
@@ -291,8 +309,27 @@ def bad_scales() -> object:
         (lambda: pack(np.zeros(4, np.uint8), 5), r"codes of 5 bits; those of 2, 4 and 6"),
         (lambda: unpack(np.zeros(3, np.uint8), 6, 5), r"3 bytes hold 4 codes of 6 bits, not 5"),
         (lambda: BlockFormat(sim.get_format("e4m3"), sim.get_format("e8m0"), 32, rule="max"), r"rule 'max'"),
+        (
+            lambda: get_block_format("int4/fp16/8").quantise(np.ones((2, 64)), scales=np.ones(2)),
+            r"scales of \(2,\); blocks of this tensor need \(2, 8\)",
+        ),
+        (
+            lambda: get_block_format("int4/fp16/8").quantise(np.ones((64, 2)), 0, scales=np.ones((2, 8))),
+            r"scales of \(2, 8\); blocks of this tensor need \(8, 2\)",
+        ),
+        (
+            lambda: get_block_format("mxfp4").quantise([1.0], scales=["a"]),
+            r"cannot scale by <U1; give floats or integers",
+        ),
+        (lambda: nvfp4_with(math.nan), r"tensor_scale is nan; it is a number above 0"),
+        (lambda: nvfp4_with(-1.0), r"tensor_scale is -1.0; it is a number above 0"),
+        (lambda: nvfp4_with("1"), r"tensor_scale is '1'; it is a number above 0"),
+        (lambda: pack(np.array([3, 16], np.uint8), 4), r"a code is 16; codes of 4 bits are below 16"),
+        (lambda: pack(np.array([-9], np.int8), 4), r"a code is 247; codes of 4 bits are below 16"),
+        (lambda: pack(np.array([1.5]), 4), r"codes of float64 \(1,\); they are one a byte"),
+        (lambda: unpack(np.zeros(3, np.float32), 4, 1), r"float32 \(3,\) and 1 codes; it takes uint8"),
     ],
-    ids=range(20),
+    ids=range(30),
 )
 def test_what_cannot_be_is_refused(call: Callable[[], object], text: str) -> None:
     with pytest.raises(UsageError, match=text):

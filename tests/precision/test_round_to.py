@@ -219,8 +219,10 @@ def test_subnormal_numbers_are_alive(words: NDArray[np.float32]) -> None:
             r"out is float32 \(1,\), read-only: it must be writeable",
         ),
         (lambda: round_to([1.0], "fp16", out=np.zeros(1)), r"out is float64 \(1,\): it must be"),
+        (lambda: round_to([1.0], "fp16", out=[1.0]), r"out is \[1.0\]: it must be"),  # type: ignore[arg-type]
+        (lambda: round_to([1.0], "fp16", 3), r"rounding mode '3': known are RINT"),  # type: ignore[arg-type]
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_error_texts(call: Callable[[], object], text: str) -> None:
     with pytest.raises(UsageError, match=text):

@@ -203,8 +203,12 @@ def test_storage_takes_the_same_bits() -> None:
             r"random is int32 \(1,\): it must be uint32",
         ),
         (lambda: sim.get_block_format("mxfp4").quantise([1.0], mode="STOCHASTIC"), r"STOCHASTIC takes one"),
+        (
+            lambda: round_to([1.0], "e4m3", "STOCHASTIC", random=[1]),  # type: ignore[arg-type]
+            r"random is \[1\]: it must be uint32",
+        ),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_error_texts(call: Callable[[], object], text: str) -> None:
     with pytest.raises(UsageError, match=text):

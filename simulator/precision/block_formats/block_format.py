@@ -22,6 +22,7 @@ from ..formats import MODES, Format, get_format
 from ..rounding import decode, encode, round_to, to_integer
 
 RULES = ("power", "amax")
+LARGEST_TENSOR_SCALE = float(np.finfo(np.float32).max)
 Array = NDArray[Any]
 Doubles = NDArray[np.float64]
 
@@ -99,18 +100,18 @@ class BlockFormat:
 
     # ---- the rule
 
-    def _doubles(self, x: ArrayLike) -> Doubles:
+    def _doubles(self, x: ArrayLike, use: str = "quantise") -> Doubles:
         array = np.asarray(x)
         array = decode(array) if array.dtype.names else array  # codes of a format
         if array.dtype.kind in "cOUSMm":
-            raise UsageError(f"{self}: cannot quantise {array.dtype}; give floats or integers")
+            raise UsageError(f"{self}: cannot {use} {array.dtype}; give floats or integers")
         return array.astype(np.float64)
 
     def _tensor_scale(self, parts: Doubles) -> float:
         if not self.tensor_scale:
             return 1.0
-        most = float(_amax(parts).max(initial=0.0))
-        return float(np.float32(most / (float(self.element.max) * float(self.scale.max)))) or 1.0
+        most = float(_amax(parts).max(initial=0.0)) / (float(self.element.max) * float(self.scale.max))
+        return float(np.float32(min(most, LARGEST_TENSOR_SCALE))) or 1.0
 
     def _scales(self, parts: Doubles, whole: float) -> Array:
         amax = _amax(parts)
@@ -130,11 +131,12 @@ class BlockFormat:
         return encode(found, self.scale, overflow="clamp")
 
     def _given(self, parts: Doubles, scales: ArrayLike, at: int) -> Array:
-        given = np.moveaxis(np.asarray(scales, np.float64), at, -1)
-        if given.shape != parts.shape[:-1]:
-            raise UsageError(
-                f"{self}: scales of {given.shape}; blocks of this tensor need {parts.shape[:-1]}"
-            )
+        rows = self._doubles(scales, "scale by")
+        need = list(parts.shape[:-2])
+        need.insert(at, parts.shape[-2])
+        if rows.shape != tuple(need):
+            raise UsageError(f"{self}: scales of {rows.shape}; blocks of this tensor need {tuple(need)}")
+        given = np.moveaxis(rows, at, -1)
         if not (np.isfinite(given) & (given > 0)).all():
             raise UsageError(
                 f"{self}: a scale is {given[~(np.isfinite(given) & (given > 0))][0]}; scales are above 0"
@@ -224,6 +226,11 @@ class Blocks:
             raise UsageError(
                 f"{fmt}: scales of shape {self.scales.shape}; codes of shape {self.codes.shape} with blocks of "
                 f"{self.block} along axis {self.axis} need {tuple(need)}"
+            )
+        number = isinstance(self.tensor_scale, int | float | np.floating | np.integer)
+        if not number or not 0 < self.tensor_scale <= LARGEST_TENSOR_SCALE:
+            raise UsageError(
+                f"{fmt}: tensor_scale is {self.tensor_scale!r}; it is a number above 0 that float32 holds"
             )
         if self.format.scale.bits > 16 and not np.isfinite(self.scales).all():
             where = np.argwhere(~np.isfinite(self.scales))[0].tolist()

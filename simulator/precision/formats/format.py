@@ -79,7 +79,7 @@ class Format:
             object.__setattr__(self, "nan", "none")
         if not self.name:
             object.__setattr__(self, "name", self.text)
-        object.__setattr__(self, "dtype", _storage(self) if self.dtype is None else np.dtype(self.dtype))
+        object.__setattr__(self, "dtype", _storage(self) if self.dtype is None else _asked_dtype(self))
         _check(self)
 
     # ---- codes
@@ -243,6 +243,18 @@ def _storage(fmt: Format) -> np.dtype[Any]:
     if fmt.bits > MOST_TABLE_BITS:
         return np.dtype(np.float32)
     return np.dtype([(fmt.name, "u1" if fmt.bits <= 8 else "u2")])
+
+
+def _asked_dtype(fmt: Format) -> np.dtype[Any]:
+    try:
+        dtype = np.dtype(fmt.dtype)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.hasobject or 8 * dtype.itemsize < fmt.bits:
+        raise UsageError(
+            f"format {fmt.name}: dtype is {fmt.dtype!r}; its codes take one of {fmt.bits} bits or more"
+        )
+    return dtype
 
 
 # ---- tables

@@ -17,6 +17,7 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 
 from ...simulator.errors import UsageError
+from ..judging.processes.namespaces import FILES, NETWORK
 from ..judging.processes.pool import CancelledError
 from .admission import Admission, App
 from .application import application
@@ -26,6 +27,7 @@ from .server_settings import ServerSettings
 
 BACKLOG, MOST_CONNECTIONS = 128, 512
 STOP_SECONDS = 2  # for answers that are on their way
+UNKEPT = "this system does not keep workers from {}: send it only code that may do what you may"
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -139,7 +141,10 @@ def _warm(desk: Desk) -> None:
 
     def start() -> None:
         try:
-            desk.warm()
+            open_to = [x for x in (NETWORK, FILES) if x not in desk.warm()]
+            if open_to:
+                what = " and ".join(open_to)
+                sys.stderr.write(f"ascendtile serve: {UNKEPT.format(what)}\n")
         except CancelledError:
             pass  # the server ends
         except Exception as e:

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -161,6 +162,29 @@ def post(served, body, path="/v1/run", **headers):
     return connection
 
 
+def told(open_to):
+    from ascendtile.reports.serving.running import UNKEPT
+
+    return f"ascendtile serve: {UNKEPT.format(' and '.join(open_to))}"
+
+
+def test_a_system_that_keeps_workers_from_little_is_told(monkeypatch, capsys):
+    from ascendtile.reports.serving import running
+
+    class Ran:
+        def __init__(self, target, daemon):
+            self.start = target
+
+    monkeypatch.setattr(running.threading, "Thread", Ran)
+    for kept, lacking in (
+        (("files", "network", "processes"), []),
+        ((), ["network", "files"]),
+        (("network",), ["files"]),
+    ):
+        running._warm(SimpleNamespace(warm=lambda kept=kept: kept))
+        assert capsys.readouterr().err == (f"{told(lacking)}\n" if lacking else "")
+
+
 def test_the_process_that_workers_are_forked_from_is_replaced(served):
     assert served.ask("run", TINY)[0] == 200
     for pid in descendants(served.process.pid):
@@ -175,6 +199,8 @@ def test_the_process_that_workers_are_forked_from_is_replaced(served):
 )
 def test_a_server_that_is_told_to_stop_answers_and_leaves_nothing(start, stop):
     ending = start("--no-torch", "--slots", "1")
+    assert ending.ask("run", TINY)[0] == 200
+    kept_from = ending.fetch("/v1/health")[1]["kept_from"]
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(ending.ask, "run", FOREVER)
         ending.eventually("it runs", running=1)
@@ -184,5 +210,6 @@ def test_a_server_that_is_told_to_stop_answers_and_leaves_nothing(start, stop):
         assert asked.result(WAIT_SECONDS)[0] == 503
     assert ending.process.wait(WAIT_SECONDS) == 0
     assert not gone(below)
-    assert (ending.folder / "errors").read_text() == ""
+    open_to = [x for x in ("network", "files") if x not in kept_from]
+    assert (ending.folder / "errors").read_text() == (f"{told(open_to)}\n" if open_to else "")
     assert [p.name for p in ending.folder.iterdir()] == ["errors"]

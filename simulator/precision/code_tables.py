@@ -29,6 +29,9 @@ def codes_of(grid: NDArray[np.float32], fmt: Format) -> Codes:
     words = grid.view(np.uint32)
     if fmt.bits <= 8 and not (value_table(fmt).view(np.uint32) & 0xFFFF).any():
         return np.asarray(_short_codes(fmt)[words >> 16])
+    if not fmt.is_float:  # two's complement
+        whole = (grid * np.float64(2.0**fmt.bias)).astype(np.int64)
+        return np.asarray(whole & ((1 << fmt.bits) - 1)).astype(f"u{fmt.dtype.itemsize}")
     magnitudes, codes = _sorted(fmt)
     signs = (words >> 31).astype(np.uint16) << fmt.magnitude_bits if fmt.signed else np.uint16(0)
     found = codes[np.minimum(np.searchsorted(magnitudes, words & 0x7FFFFFFF), len(codes) - 1)]

@@ -82,6 +82,16 @@ def test_every_code_comes_back(fmt: Format) -> None:
     assert np.array_equal(decode(encode(values, fmt)), values, equal_nan=True)
 
 
+@pytest.mark.parametrize("text", ["e0m9:bias=4", "e0m15:bias=15", "e0m9:bias=4,signed=no", "e0m7:bias=149"])
+def test_every_code_of_fixed_point_comes_back(text: str) -> None:
+    """In two's complement, of one byte and of two."""
+    fmt = get_format(text)
+    codes = np.arange(1 << fmt.bits).astype(f"u{fmt.dtype.itemsize}")
+    numbers = codes.astype(np.int64) - ((codes >> fmt.mantissa).astype(np.int64) << fmt.bits) * fmt.signed
+    assert np.array_equal(decode(codes, fmt), numbers * 2.0**-fmt.bias)
+    assert np.array_equal(encode(numbers * 2.0**-fmt.bias, fmt).view(codes.dtype), codes)
+
+
 def test_hif8_has_the_values_of_the_paper() -> None:
     """arXiv 2409.16626, section 2: the binades of each dot value, the smallest and largest numbers, special codes."""
     hif8 = get_format("hif8")

@@ -103,7 +103,17 @@ class _KnobTrials:
                 self._size(name, now)
         if self.call.again and self.call.program.of_kind("num_programs"):
             self._programs()
+        self.trials.loaded = self._loaded()
         return self.trials
+
+    def _loaded(self) -> dict[str, tuple[int, int]]:
+        if self.same is None:
+            return {}
+        sizes = {n: t.dtype.itemsize for n, t in self.call.tensors.items()}
+        hulls = {n: last - first + 1 for n, (first, last) in self.same.read.items()}
+        return {
+            n: (count * sizes[n], hulls[n] * sizes[n]) for n, count in self.same.loaded.items() if n in sizes
+        }
 
     # -- choices of the device --
 

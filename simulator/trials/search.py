@@ -22,13 +22,15 @@ class Trials:
     """changes: "multibuffer 1 -> 2" -> time in us with it. untried: knob, or knob with a value ("ROWS=64"), -> why not.
 
     known: knobs with the kinds of errors by which values of them were refused. remade: change of a size or the grid ->
-    knob, value and the changed launch, of which the values may differ.
+    knob, value and the changed launch, of which the values may differ. loaded: tensor -> bytes that the launch loads of it,
+    each time, and bytes from the first to the last of them; empty where no size was tried.
     """
 
     changes: dict[str, float] = field(default_factory=dict)
     untried: dict[str, str] = field(default_factory=dict)
     known: set[tuple[str, type]] = field(default_factory=set)
     remade: dict[str, tuple[str, str, Call]] = field(default_factory=dict)
+    loaded: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def sorted_changes(self, now_us: float) -> dict[str, float]:
         """Best first, of equal ones that with fewer copies of buffers; what changes nothing is left out."""

@@ -174,6 +174,58 @@ def test_bytes_that_are_read_again_are_told(small_blocks):
 
 
 @sim.jit
+def shifted(x_ptr, y_ptr, n, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    for first in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        total = tl.zeros((BLOCK,), tl.float32)
+        for k in range(WIDTH):
+            total += tl.load(x_ptr + at + k, mask=at + k < n, other=0.0)
+        tl.store(y_ptr + at, total, mask=at < n)
+
+
+@sim.jit
+def scaled_rows(x_ptr, w_ptr, y_ptr, rows, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        for first in range(0, 1024, BLOCK):
+            x = tl.load(x_ptr + row * 1024 + first + columns)
+            tl.store(y_ptr + row * 1024 + first + columns, x * tl.load(w_ptr + first + columns))
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_windows_that_overlap_load_each_element_several_times_at_one_line(width):
+    logs = logs_of(shifted, (40,), X, X, X.size, WIDTH=width, BLOCK=2048)
+    loaded, there = logs[0].run["loaded_bytes"]["x_ptr"]
+    assert loaded / there == pytest.approx(width, rel=0.01)
+    told = [c.text for c in candidates(logs, (), 1.0, None) if c.text.startswith("Load less of x_ptr")]
+    assert [f"each element is loaded {width} times" in text for text in told] == [True] * (width > 1)
+
+
+def test_a_row_that_each_tile_loads_again_is_to_stay_in_ub():
+    logs = logs_of(scaled_rows, (40,), X, sim.shape(1024, "float32"), X, 256, BLOCK=512)
+    said = next(c.text for c in candidates(logs, (), 1.0, None) if c.text.startswith("Load less"))
+    assert said.startswith("Load less of w_ptr: each element is loaded 256 times; load it before the loop")
+
+
+def test_of_several_kernels_the_one_to_change_is_named(small_blocks):
+    other = LaunchLog(**{**vars(small_blocks[0]), "kernel": "other", "time_us": 0.1})
+    assert "BLOCK = " in (alone := candidates(small_blocks, (), 1.0, None)[0].text)
+    both = candidates([*small_blocks, other], (), 1.0, None)[0].text
+    assert both == f"For scaled, s{alone[1:]}"
+
+
+def test_where_only_values_are_not_known_the_time_has_its_suggestion(small_blocks):
+    how = {"verdict": "deferred", "message": "values are not known: no memory", "confidence": "low"}
+    said = suggestion(timed(small_blocks, **how), small_blocks)
+    assert said.startswith(
+        "Ask a board for this one, the model does not know: values are not known: no memory; "
+    )
+    assert "; to save time: set BLOCK = " in said
+    unknown = suggestion(timed(small_blocks, **{**how, "confidence": "defer"}), small_blocks)
+    assert "to save time" not in unknown
+
+
+@sim.jit
 def spread(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     first, total, squares = tl.program_id(0) * n, 0.0, 0.0
     for start in range(0, n, BLOCK):

@@ -26,6 +26,12 @@ MIB = 1 << 20
 LITTLE = 0.05  # of what all lines load
 OF_ALL_CORES = ("HBM", "L2", "launch")  # bounds that more cores leave as they are
 TRANSFERS = ("HBM", "L2", "MTE2", "MTE3")
+SMALL = 0.25  # of UB: what may stay there while other tiles come and go
+ONCE = "load it before the loop, or once for a tile of several rows"
+WINDOWS = (
+    "let larger tiles share it; where windows overlap, combine along one axis first, with a load for each step, then along "
+    "the other what is in UB already, with tl.extract_slice of whole rows"
+)
 LOAD = re.compile(r"\bload\(\s*(\w+)")
 
 
@@ -63,15 +69,17 @@ def _of_launches(logs: Sequence[LaunchLog], needed_bytes: int | None, calls: int
     if not logs:
         return
     try:
-        yield from _of_dearest(logs[0])
+        yield from _of_dearest(logs[0], len({x.kernel for x in logs}) > 1)
         yield from _fused(logs, calls)
         yield from _reread(logs, needed_bytes)
+        yield from _loaded_again(logs[0])
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return  # no record of ours
 
 
-def _of_dearest(log: LaunchLog) -> Iterator[PossibleChange]:
-    yield from _knobs(log)
+def _of_dearest(log: LaunchLog, others: bool) -> Iterator[PossibleChange]:
+    """others: whether there are other kernels, so that this one is named."""
+    yield from _knobs(log, others)
     yield from _slow_lines(log)
     yield from _programs(log)
     yield from _larger_tiles(log)
@@ -80,7 +88,7 @@ def _of_dearest(log: LaunchLog) -> Iterator[PossibleChange]:
 # ---- knobs that were tried ----
 
 
-def _knobs(log: LaunchLog) -> Iterator[PossibleChange]:
+def _knobs(log: LaunchLog, others: bool) -> Iterator[PossibleChange]:
     now = log.time_us / log.count
     how = "timed on a part of its programs" if log.run.get("of_part") else "timed"
     stream = log.run.get("of_part") and "M" not in _units(log)
@@ -90,6 +98,8 @@ def _knobs(log: LaunchLog) -> Iterator[PossibleChange]:
         text = _change_text(change, str(log.run.get("compiler") or ""))
         if text and us < now:
             figure = f"{texts.micros(us)} us a launch in place of {texts.micros(now)}, {how}"
+            if others:
+                text = f"For {texts.clean(log.kernel, 30)}, {text[:1].lower()}{text[1:]}"
             yield PossibleChange((now - us) * log.count, f"{text}: {figure}.", True)
 
 
@@ -140,8 +150,9 @@ def _programs(log: LaunchLog) -> Iterator[PossibleChange]:
         saved = min((now - launch["overhead_us"]) * (1 - each / math.ceil(each)), _above_bounds(log))
         yield PossibleChange(
             saved * log.count,
-            f"Start a multiple of {cores} programs: of {programs:,} some cores have {math.ceil(each)} and others one less, "
-            f"which wait at the end (at most {texts.micros(saved)} us less).",
+            f"Start a multiple of {cores} programs, each with whole blocks of 32 bytes, or smaller parts: of {programs:,} "
+            f"some cores have {math.ceil(each)} and others one less, which wait at the end (at most "
+            f"{texts.micros(saved)} us less).",
         )
     if used < cores:
         saved = min((now - launch["overhead_us"]) * (1 - used / cores), _above_bounds(log, used / cores))
@@ -208,6 +219,24 @@ def _reread(logs: Sequence[LaunchLog], needed_bytes: int | None) -> Iterator[Pos
         saved,
         f"Load each input {'once' if fits else f'twice, not at {places} places'}: the launches move {_mib(moved)} MiB, the "
         f"task's inputs and outputs are {_mib(needed_bytes)} MiB; {way} (at most {texts.micros(saved)} us less).",
+    )
+
+
+def _loaded_again(log: LaunchLog) -> Iterator[PossibleChange]:
+    """The tensor of which one line loads most bytes again; products read a tile for each other one, and are left out."""
+    loaded = log.run.get("loaded_bytes")
+    if not loaded or "M" in _units(log) or _places_of_one(log) > 1:
+        return
+    name, (moved, there) = max(loaded.items(), key=lambda item: item[1][0] - item[1][1])
+    if moved < MOVED_TWICE * there:
+        return
+    again = (moved - there) / sum(m for m, _ in loaded.values())
+    saved = min(log.time_us * again, _above_computing(log))
+    small = there <= SMALL * log.run["buffers"]["UB"]["capacity_bytes"]
+    yield PossibleChange(
+        saved,
+        f"Load less of {texts.clean(name, 30)}: each element is loaded {texts.figure(moved / there)} times; "
+        f"{ONCE if small else WINDOWS} (at most {texts.micros(saved)} us less).",
     )
 
 

@@ -19,6 +19,7 @@ from ....simulator.timing.results.error_model import ENOUGH_ROWS, NOT_DOCUMENTED
 from ...facts import texts
 from ..answer_log import LaunchLog
 
+DEFER = "defer"
 HIGH, MEDIUM = 1.8, 2.5  # end of the interval over its start
 UNSURE_SHARE = 0.3  # of the time
 UNMEASURED = ("scalar", "discrete")  # sorts of what slows a line
@@ -29,10 +30,10 @@ def confidence(logs: Sequence[LaunchLog]) -> Found:
     """ "high", "medium", "low" or "defer", and the reason, of the launches of one call."""
     total = sum(x.time_us for x in logs)
     if not total:
-        return "defer", "there is no time"
+        return DEFER, "there is no time"
     if any(x.low_us is None or x.high_us is None for x in logs):
         return (
-            "defer",
+            DEFER,
             "no measured kernel tells how far the time is off: a figure or a rule was changed for a what-if",
         )
     low, high = (sum(getattr(x, end) or 0.0 for x in logs) for end in ("low_us", "high_us"))

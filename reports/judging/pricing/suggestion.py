@@ -9,7 +9,8 @@ from ...facts import texts
 from ..answer_log import LaunchLog
 from ..cheats.catalogue import CATALOGUE
 from ..verdict import CHEAT, DEFERRED, FAILED, NO_FIT, NOT_COMPILED, WRONG, Verdict
-from .candidates import candidates
+from .candidates import PossibleChange, candidates
+from .confidence import DEFER
 
 NEAR_BOUND = 0.9  # of the time
 MOST_TEXT = 300
@@ -34,8 +35,9 @@ def suggestion(verdict: Verdict, logs: Sequence[LaunchLog] = (), needed_bytes: i
         NO_FIT: _smaller,
         FAILED: _mend,
         WRONG: _right,
-        DEFERRED: _board,
     }
+    if verdict.verdict == DEFERRED:
+        return _sentence(_board(verdict).rstrip(".") + _meanwhile(verdict, logs, needed_bytes))
     if verdict.verdict in said:
         return _sentence(said[verdict.verdict](verdict))
     return _sentence(_faster(verdict, logs, needed_bytes))
@@ -91,14 +93,30 @@ def _right(verdict: Verdict) -> str:
 def _board(verdict: Verdict) -> str:
     if FULL in verdict.message:  # only the values of a sample are not to be had
         return f"Judge all values ({FULL}, of the tool full: true): {texts.clean(verdict.message, MOST_TEXT)}"
-    why = verdict.confidence_reason or verdict.message
+    why = (verdict.confidence_reason if verdict.confidence == DEFER else "") or verdict.message
     return f"Ask a board for this one, the model does not know: {texts.clean(why, MOST_TEXT)}"
+
+
+def _meanwhile(verdict: Verdict, logs: Sequence[LaunchLog], needed_bytes: int | None) -> str:
+    """What to change where the time is known, and the values alone are not."""
+    if verdict.confidence == DEFER:
+        return ""
+    best = _candidates(verdict, logs, needed_bytes)
+    return f"; to save time: {_lowered(best[0].text)}" if best else ""
+
+
+def _candidates(
+    verdict: Verdict, logs: Sequence[LaunchLog], needed_bytes: int | None
+) -> list[PossibleChange]:
+    if verdict.time_us is None:
+        return []
+    return candidates(logs, verdict.host_ops, verdict.time_us, needed_bytes, max(1, len(verdict.cases)))
 
 
 def _faster(verdict: Verdict, logs: Sequence[LaunchLog], needed_bytes: int | None) -> str:
     if verdict.time_us is None or not logs:
         return "There is no time to make shorter."
-    best = candidates(logs, verdict.host_ops, verdict.time_us, needed_bytes, max(1, len(verdict.cases)))
+    best = _candidates(verdict, logs, needed_bytes)
     if best:
         return best[0].text
     tried, grid = logs[0].run.get("lifted_us"), _untried_grid(logs[0])

@@ -74,7 +74,7 @@ def _instructions(run: Mapping[str, Any]) -> float:
 
 def explained(call: Call, whole_us: float | None = None) -> dict[str, Any]:
     """Keys of `run_json`: changes_us (of one knob, with the time then), untried, lifted_us (time without one limit); and
-    of_part, whether some rounds of its programs stand for all.
+    of_part, whether some rounds of its programs stand for all; and loaded_bytes (`Trials.loaded`), of these programs.
 
     whole_us: of a long launch, its time: then only a part of the programs is timed. Empty where that is long, too, and
     where the time depends on data. No value is computed, so another size may be another sum: an answer is judged again.
@@ -95,7 +95,8 @@ def explained(call: Call, whole_us: float | None = None) -> dict[str, Any]:
     lifted = {n: x * scale * us / now.time_us for n, x in now.lifted.items()}
     changes = {n: x * scale for n, x in found.sorted_changes(us).items()}
     return {
-        "changes_us": changes, "untried": found.untried, "lifted_us": lifted, "of_part": whole_us is not None
+        "changes_us": changes, "untried": found.untried, "lifted_us": lifted, "of_part": whole_us is not None,
+        "loaded_bytes": {n: list(x) for n, x in found.loaded.items()},
     }  # fmt: skip
 
 

@@ -77,11 +77,12 @@ def _random_words(
         raise UsageError(f"round_to: seed {seed}: it is a whole number from 0 to 2^64 - 1")
     if random is None:
         return None
-    if not isinstance(random, np.ndarray) or random.dtype != np.uint32 or random.shape != shape:
+    array = isinstance(random, np.ndarray)
+    if not array or _native(random.dtype) != np.uint32 or random.shape != shape:
         raise UsageError(
             f"round_to: random is {_described(random)}: it must be uint32 {shape}, a word for each value"
         )
-    return np.ascontiguousarray(random).reshape(-1)
+    return np.ascontiguousarray(random, np.uint32).reshape(-1)
 
 
 def _described(array: object) -> str:
@@ -134,8 +135,8 @@ def decode(stored: Array, fmt: object = None) -> Float32:
     """
     array = np.asarray(stored)
     source = get_format(array.dtype if fmt is None else fmt)
-    if source.dtype == np.float32 == array.dtype:
-        return array
+    if source.dtype == np.float32 == _native(array.dtype):
+        return np.asarray(array, np.float32)
     code = np.dtype(f"u{source.dtype.itemsize}")
     if source.is_integer or source.bits > 16 or _native(array.dtype) not in (source.dtype, code):
         if array.dtype.kind != "u" and (held := get_format(array.dtype)) != source:
@@ -186,11 +187,12 @@ def encode(
     source = np.asarray(values)
     default = (mode or target.rounding, overflow, subnormals) == ("RINT", None, "keep")
     quick = default and target in (FP16, BF16, FP32)  # encoding alone rounds so
-    if source.dtype != np.float32 or not quick:
+    if _native(source.dtype) != np.float32 or not quick:
         source = round_to(source, target, mode, overflow, subnormals, seed=seed, random=random)
+    source = np.asarray(source, np.float32)
     if target.bits > 16:
         return source
-    source = _contiguous(source, source.dtype)
+    source = _contiguous(source, np.float32)
     if target not in (FP16, BF16):
         return codes_of(source, target).view(target.dtype)
     words = np.empty(source.shape, np.uint16)

@@ -53,6 +53,17 @@ def test_encoding_is_rounding(dtype: np.dtype[Any], words: NDArray[np.float32]) 
         assert np.array_equal(decode(stored).view(np.uint32), grid.view(np.uint32))
 
 
+def test_byte_order_changes_no_bit(dtype: np.dtype[Any], words: NDArray[np.float32]) -> None:
+    """NaN payloads included."""
+    swapped, random = words.astype(">f4"), np.arange(words.size, dtype=np.uint32) * np.uint32(40503)
+    assert np.array_equal(
+        encode(swapped, dtype.name).view(np.uint16), encode(words, dtype.name).view(np.uint16)
+    )
+    assert decode(swapped).view(np.uint32).tolist() == words.view(np.uint32).tolist()
+    chance = [round_to(words, dtype.name, "STOCHASTIC", random=r) for r in (random, random.astype(">u4"))]
+    assert chance[0].view(np.uint32).tolist() == chance[1].view(np.uint32).tolist()
+
+
 def test_float64_is_encoded_with_one_rounding() -> None:
     just_above_a_tie = 1 + 2.0**-11 + 2.0**-40  # float32 would lose the last term and leave the tie
     assert encode(just_above_a_tie, "fp16") == np.float16(1 + 2.0**-10)

@@ -16,6 +16,7 @@ from ...simulator.errors import RunError, UsageError
 from .answer_log import AnswerLog, AnswerRequest, CallLog
 from .cheats.evidence import CallEvidence
 from .cheats.values import ValueFacts
+from .descriptions import description
 from .judged_case import CaseForm, JudgedCase
 from .pricing.operation import HostOp
 from .processes.limits import Limits, Reply
@@ -90,18 +91,27 @@ class Judgement:
         small = form.elements <= WHOLE_ELEMENTS and form.flops <= WHOLE_FLOPS
         return self.asked.full or small
 
+    @property
+    def _seed(self) -> int:
+        return seed_of(self.asked.task, self.asked.answer, self.asked.seed)
+
     # ---- the process of the task ----
 
     def _described(self) -> tuple[list[CaseForm], dict[str, Any]]:
-        found, _ = self._of_task(DESCRIBE, {}, {})
+        found = description(
+            self.job,
+            self.asked.task,
+            self.asked.limits,
+            self._seed,
+            lambda: self._of_task(DESCRIBE, {}, {})[0],
+        )
         made = None if found["made"] is None else tuple(map(HostOp.from_json, found["made"]))
         return [CaseForm.of(k, data, made) for k, data in enumerate(found["cases"])], found["init"]
 
     def _of_task(
         self, function: str, request: Mapping[str, Any], fds: Mapping[str, int]
     ) -> tuple[dict[str, Any], dict[str, int]]:
-        seed = seed_of(self.asked.task, self.asked.answer, self.asked.seed)
-        message = {**self.asked.task.to_request(), "seed": seed, **request}
+        message = {**self.asked.task.to_request(), "seed": self._seed, **request}
         reply = self.job.call(function, message, fds, self.asked.limits)
         if reply.status == "ok":
             return reply.answer, reply.fds

@@ -58,6 +58,8 @@ class KnownBefore(NamedTuple):
 
 
 _known: list[KnownBefore] = []  # one, or none
+# Large dicts that are done with. To free one counts down in all that it holds: a forked process copies the pages of that.
+_spent: dict[str, Any] = {}
 
 
 def know() -> None:
@@ -70,6 +72,7 @@ def snapshot() -> Snapshot:
     if not _known:
         return _copied(sys.modules)
     found, modules = _known.pop()
+    _spent["modules"] = modules
     other = changed_owners(found)
     for name in other:
         _renew(*found[name])
@@ -93,6 +96,7 @@ def _renew(now: dict[str, Any], was: dict[str, Any]) -> None:
 
 def replaced(before: Snapshot) -> list[Cheat]:
     """Functions and classes that are no longer what they were. What was added is left alone."""
+    _spent["before"] = before
     return [
         Cheat(name=_kind(owner, name), message=f"replaces {owner}.{name}", line=_line(now.get(name)))
         for owner in changed_owners(before)

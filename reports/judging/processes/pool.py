@@ -12,6 +12,7 @@ those whose client has the fewest jobs running: one client with many jobs does n
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 from collections import Counter
@@ -22,10 +23,13 @@ from types import TracebackType
 from typing import Any
 
 from ....simulator.errors import RunError, UsageError
+from ....simulator.record.recent import Recent
 from .limits import Limits, Reply
 from .zygote import Cancellation, NotStartedError, Zygote
 
 TRIES = 2  # of a call whose process was killed by nobody's limit
+MOST_KEPT = 64  # answers that are kept in a pool
+MOST_LETTERS = 1 << 20  # of one of them, as JSON
 
 
 class QueueFullError(RunError):
@@ -64,6 +68,8 @@ class Pool:
         self.queue: list[Job] = []
         self.taken: set[Job] = set()
         self.zygote: Zygote | None = None
+        self.kept: Recent[str] = Recent(MOST_KEPT)
+        self.keeping = threading.Lock()
         self.is_closed = False
         self.closing = Cancellation()  # of the process that forks, while it starts
 
@@ -187,6 +193,19 @@ class Job:
             if not reply.from_outside:
                 break
         return reply
+
+    def keep(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Keep what JSON has for later jobs of this pool, a number of such at most; what is long is not kept."""
+        text = json.dumps(answer)
+        if len(text) <= MOST_LETTERS:
+            with self.pool.keeping:
+                self.pool.kept.keep(key, text)
+
+    def recalled(self, key: str) -> dict[str, Any] | None:
+        """What a job of this pool kept under a key, if it is still there: a copy."""
+        with self.pool.keeping:
+            text = self.pool.kept.recall(key)
+        return None if text is None else dict(json.loads(text))
 
 
 def _over(pool: Pool) -> CancelledError:

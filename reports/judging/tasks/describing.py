@@ -7,6 +7,7 @@ task needs values for that (a shape that depends on data, `.item()`), it is run 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from ....simulator.errors import UsageError
 from ..exchange import form_of, is_tensor, to_message
 from ..pricing.host_ops import record_ops
+from ..seeds import random_state, seed_everything
 from .loading import Arguments, LoadedTask, loaded_task, tensors_in
 
 MOST_LETTERS = 300  # of a case in words
@@ -24,16 +26,29 @@ Answer = tuple[dict[str, Any], dict[str, int]]
 def described(request: dict[str, Any], fds: dict[str, int]) -> Answer:
     """Of each case: `to_message` of its arguments without arrays, forms of its outputs (None where they are not known
     without values), operations of its Model, whether it writes to inputs or returns one (not where it needs values),
-    elements of both and a text; the init arguments, and the operations that made the inputs of all cases.
+    elements of both and a text; the init arguments, and the operations that made the inputs of all cases; "seeded":
+    whether any of that may hang on the seed.
     """
     with loaded_task(request) as task:
-        try:
-            with _without_values():
-                return _described(task, request["seed"]), {}
-        except UsageError:
-            if "torch" not in sys.modules:
-                raise
-        return _described(task, request["seed"]), {}
+        found = _with_or_without_values(task, request["seed"])
+    found["seeded"] |= _speaks_of_seeds(request)
+    return found, {}
+
+
+def _with_or_without_values(task: LoadedTask, seed: int) -> dict[str, Any]:
+    try:
+        with _without_values():
+            return _described(task, seed)
+    except UsageError:
+        if "torch" not in sys.modules:
+            raise
+    return _described(task, seed)
+
+
+def _speaks_of_seeds(request: dict[str, Any]) -> bool:
+    """Whether a task may read where random numbers stand, without drawing one."""
+    texts = (request["text"], *request["companions"].values())
+    return any(re.search(r"seed|rng|get_?state", text) for text in texts)
 
 
 def _without_values() -> AbstractContextManager[Any]:
@@ -42,12 +57,16 @@ def _without_values() -> AbstractContextManager[Any]:
 
 
 def _described(task: LoadedTask, seed: int) -> dict[str, Any]:
+    seed_everything(seed)
+    before = random_state()
     with record_ops(task.path) as made:
         cases = task.cases(seed)
+    seeded = random_state() != before
     init = to_message(list(task.init()), None)
     model = task.model() if "torch" in sys.modules else None
     rows = [_case(task, model, arguments) for arguments in cases]
-    return {"init": init, "cases": rows, "made": [op.to_json() for op in made] if model is not None else None}
+    recorded = [op.to_json() for op in made] if model is not None else None
+    return {"init": init, "cases": rows, "made": recorded, "seeded": seeded}
 
 
 def _case(task: LoadedTask, model: Any, arguments: Arguments) -> dict[str, Any]:

@@ -68,26 +68,17 @@ def group_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) 
 
 
 def layer_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
+    """Layer norm, and RMS norm: that has no bias, divides by the mean of squares, and without `eps` takes its type's."""
     given, x = op.arguments, op.arguments["input"]
-    lead = len(x.shape) - len(given["normalized_shape"])
-    if any(n != 1 for n in boxes.sizes[:lead]):
+    inner = range(len(x.shape) - len(given["normalized_shape"]), len(x.shape))
+    if any(n != 1 for n in boxes.sizes[: inner.start]):
         return ev.by_points(boxes, lambda points: layer_norm(ev, op, index, points))
-    mean, variance = _moments(ev, x, boxes.whole(range(lead, len(x.shape)), x.shape))
-    inner = boxes.columns(range(lead, len(x.shape)))
-    weight, bias = (_inner(ev, given[n], inner, lead) for n in ("weight", "bias"))
-    return _scaled(ev.value(x, boxes), mean, variance, given["eps"], weight, bias)
-
-
-def rms_norm(ev: BoxEvaluation, op: ModelOperation, index: int, boxes: Boxes) -> torch.Tensor:
-    """By the mean of squares; without `eps` torch takes that of the input's type."""
-    given, x = op.arguments, op.arguments["input"]
-    lead = len(x.shape) - len(given["normalized_shape"])
-    if any(n != 1 for n in boxes.sizes[:lead]):
-        return ev.by_points(boxes, lambda points: rms_norm(ev, op, index, points))
-    mean, variance = _moments(ev, x, boxes.whole(range(lead, len(x.shape)), x.shape))
-    weight = _inner(ev, given["weight"], boxes.columns(range(lead, len(x.shape))), lead)
-    eps = given["eps"] if given["eps"] is not None else torch.finfo(op.dtypes[0]).eps
-    return _scaled(ev.value(x, boxes), 0, variance + mean * mean, eps, weight, None)
+    mean, variance = _moments(ev, x, boxes.whole(inner, x.shape))
+    weight, bias = (_inner(ev, given.get(n), boxes.columns(inner), inner.start) for n in ("weight", "bias"))
+    eps = torch.finfo(op.dtypes[0]).eps if given["eps"] is None else given["eps"]
+    if "bias" not in given:
+        mean, variance = torch.zeros_like(mean), variance + mean * mean
+    return _scaled(ev.value(x, boxes), mean, variance, eps, weight, bias)
 
 
 def _inner(ev: BoxEvaluation, x: Any, inner: Boxes, lead: int) -> torch.Tensor | None:
@@ -102,6 +93,5 @@ NORMS: dict[str, Rule] = {
         ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"), batch_norm
     ),
     "native_group_norm": group_norm,
-    "native_layer_norm": layer_norm,
-    "_fused_rms_norm": rms_norm,
+    **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), layer_norm),
 }

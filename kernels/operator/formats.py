@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from ...simulator.errors import UsageError
 from ...simulator.precision import dtypes as ty
-from ...simulator.precision.formats import FORMATS, Format, get_format
+from ...simulator.precision.formats import FORMATS, Format, UnknownFormatError, get_format
 
 
 def number_format(name: str) -> Format | None:
     """The format of that name, description or file; None for a name of nothing.
 
-    Raises `UsageError` for a description or a file that makes no format.
+    Raises `UsageError` for a description or a file that makes no format, such as e0m0.
     """
     try:
         return get_format(name)
-    except UsageError:
+    except UnknownFormatError:
         if ":" in name or name.endswith(".toml"):
             raise
         return None

@@ -82,7 +82,7 @@ def _random_words(
         raise UsageError(
             f"round_to: random is {_described(random)}: it must be uint32 {shape}, a word for each value"
         )
-    return np.ascontiguousarray(random, np.uint32).reshape(-1)
+    return _contiguous(random, np.uint32).reshape(-1)
 
 
 def _described(array: object) -> str:

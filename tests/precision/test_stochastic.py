@@ -160,6 +160,19 @@ def test_bits_follow_from_seed_and_index_alone(name: str) -> None:
         assert not np.array_equal(round_to(x, name, "STOCHASTIC", seed=6), whole)
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_random_words_may_lie_anywhere(name: str) -> None:
+    """At an odd address, or every other one; a loop that reads words where they lie is for the sanitizers to find."""
+    x = np.random.default_rng(4).standard_normal(77).astype(np.float32)
+    random = words(8, 0, x.size)
+    odd = np.zeros(random.nbytes + 1, np.uint8)[1:].view(np.uint32)
+    odd[:] = random
+    for given_words in (odd, np.repeat(random, 2)[::2]):
+        for dtype in (np.float32, np.float64):
+            got = round_to(x.astype(dtype), name, "STOCHASTIC", random=given_words)
+            assert np.array_equal(got, round_to(x, name, "STOCHASTIC", random=random))
+
+
 def test_ends_are_those_of_nearest() -> None:
     x = np.array([np.inf, -np.inf, np.nan, 1e9, 464.0, 0.0, -0.0], np.float32)
     for seed in range(20):

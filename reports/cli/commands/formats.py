@@ -57,7 +57,10 @@ def _number_format(name: str) -> Format:
     try:
         return get_format(name)
     except UnknownFormatError as e:
-        raise UsageError(f"{e}; block formats are {', '.join(BLOCK_FORMATS)}") from None
+        blocks = ", ".join(BLOCK_FORMATS)
+        raise UsageError(
+            f"{e}; block formats are {blocks}, and ELEMENT/SCALE/BLOCK, as int4/fp16/64"
+        ) from None
 
 
 def is_block_format(name: str) -> bool:

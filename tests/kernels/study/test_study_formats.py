@@ -142,6 +142,8 @@ def test_a_sweep_shows_where_a_format_ends():
         ("e4m3+e5m2", "operands in the number format e4m3 are all in that one"),
         ("float16+e5m2", "operands in the number format e5m2 are all in that one"),
         ("missing.toml", "missing.toml"),
+        ("e0m0", "0 exponent and 0 mantissa bits: there must be at least one bit"),
+        ("float16,e9m3", "9 exponent and 3 mantissa bits; values are held in float32"),
     ],
 )
 def test_what_is_no_format_is_refused(dtypes, message):

@@ -123,8 +123,9 @@ def test_bad_files(refused, tmp_path, text, message):
         (("--value", "1"), "--value needs the NAME of a format"),
         (("/no/where",), "unknown number format '/no/where'"),
         (("mxfp5",), "bool; block formats are mxfp8"),
+        (("e4m3/e8m0",), "and ELEMENT/SCALE/BLOCK, as int4/fp16/64"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_what_is_refused(refused, arguments, message):
     assert message in refused("formats", *arguments)

@@ -271,8 +271,9 @@ def test_cases_of_json_lines_beside_the_task_are_judged_one_by_one(torch_pool, t
         (TORCH_TASK.replace("return [16]", "return 16"), "get_init_inputs gives a int"),
         (TORCH_TASK.replace("[torch.rand(5, 16)]", "torch.rand(5, 16)"), "get_inputs gives a Tensor"),
         (f"{TORCH_TASK}\n1/0", "the module of the task raised ZeroDivisionError"),
+        (f"{TORCH_TASK}\nraise SystemExit(3)", "the module of the task raised SystemExit: 3"),
     ],
-    ids=["file", "init", "inputs", "module"],
+    ids=["file", "init", "inputs", "module", "exit"],
 )
 def test_a_task_that_does_not_run_is_bad_input_and_no_verdict(torch_pool, tmp_path, task, said):
     with pytest.raises(UsageError, match=said):

@@ -74,7 +74,7 @@ class LoadedTask:
         """`make()`; an exception of the task's own is bad input."""
         try:
             return make()
-        except Exception as e:
+        except BaseException as e:  # SystemExit, too: a task that leaves has no inputs
             line = _line_in(e, self.path)
             place = f"{self.name}:{line}" if line else self.name
             said = str(e).replace(f"{Path(self.path).parent}/", "")

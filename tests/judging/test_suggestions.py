@@ -18,6 +18,7 @@ from ascendtile.reports.judging.pricing.wrong import pattern
 from ascendtile.reports.judging.verdict import CaseVerdict, Cheat, HostCost, NearestBound, Verdict
 from ascendtile.simulator.errors import BufferOverflowError
 from ascendtile.simulator.observers import watch, watch_calls
+from ascendtile.simulator.timing.cures import RESCALED
 from ascendtile.simulator.trials.knobs import OF_WINDOW
 from ascendtile.simulator.triton_shim.scripts.collecting import Collector
 
@@ -205,6 +206,16 @@ def test_a_row_that_each_tile_loads_again_is_to_stay_in_ub():
     logs = logs_of(scaled_rows, (40,), X, sim.shape(1024, "float32"), X, 256, BLOCK=512)
     said = next(c.text for c in candidates(logs, (), 1.0, None) if c.text.startswith("Load less"))
     assert said.startswith("Load less of w_ptr: each element is loaded 256 times; load it before the loop")
+
+
+@pytest.mark.parametrize(("full", "told"), [(0.3, True), (0.7, False)])
+def test_larger_tiles_for_a_scaled_sum_are_told_where_ub_has_room(small_blocks, full, told):
+    run = small_blocks[0].run
+    line = {"line": 7, "line_time_us": 1.0, "what": "a product", "cure": RESCALED}
+    ub = {**run["buffers"]["UB"], "peak_bytes": full * run["buffers"]["UB"]["capacity_bytes"]}
+    changed = {**run, "slowing": [line], "buffers": {**run["buffers"], "UB": ub}}
+    logs = [LaunchLog(**{**vars(small_blocks[0]), "run": changed})]
+    assert any(c.text.startswith("Line 7 takes") for c in candidates(logs, (), 1.0, None)) == told
 
 
 def test_of_several_kernels_the_one_to_change_is_named(small_blocks):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ....simulator.timing.cures import RESCALED
 from ...facts import texts
 from ..answer_log import LaunchLog
 from ..verdict import HostCost
@@ -122,7 +123,7 @@ def _change_text(change: str, compiler: str) -> str:
 def _slow_lines(log: LaunchLog) -> Iterator[PossibleChange]:
     seen: set[int] = set()
     for x in log.run.get("slowing", ()):
-        if x["line"] in seen or not x.get("line_time_us"):
+        if x["line"] in seen or not x.get("line_time_us") or (x["cure"] == RESCALED and not _roomy(log)):
             continue
         seen.add(x["line"])
         us = float(x["line_time_us"])
@@ -169,9 +170,9 @@ def _programs(log: LaunchLog) -> Iterator[PossibleChange]:
 def _larger_tiles(log: LaunchLog) -> Iterator[PossibleChange]:
     """A Vector unit that waits for data, in a kernel that leaves UB empty. Products have tiles of their own."""
     launch, ub = log.run["launches"][0], log.run.get("buffers", {}).get("UB")
-    waits = sum(p["waits"].get("data", 0.0) for n, p in log.run.get("pipes", {}).items() if n.endswith(".V"))
-    if ub is None or "M" in _units(log) or ub["peak_bytes"] > ROOMY * ub["capacity_bytes"]:
+    if ub is None or "M" in _units(log) or not _roomy(log):
         return
+    waits = sum(p["waits"].get("data", 0.0) for n, p in log.run.get("pipes", {}).items() if n.endswith(".V"))
     share = min(1.0, waits / launch["cycles"])
     saved = min(log.time_us / log.count * share, _above_bounds(log))
     yield PossibleChange(
@@ -180,6 +181,12 @@ def _larger_tiles(log: LaunchLog) -> Iterator[PossibleChange]:
         f"{texts.percent(ub['peak_bytes'] / ub['capacity_bytes'])} of UB is in use; let an iteration load several rows at "
         f"once as a tile of two axes, or more of each row (at most {texts.micros(saved)} us less).",
     )
+
+
+def _roomy(log: LaunchLog) -> bool:
+    """Whether UB has room for larger tiles."""
+    ub = log.run["buffers"]["UB"]
+    return bool(ub["peak_bytes"] <= ROOMY * ub["capacity_bytes"])
 
 
 def _above_bounds(log: LaunchLog, of_cores: float = 1.0) -> float:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 
 class Aliases:
-    """Names of a module. own: those that it defines itself, which hide Python's."""
+    """Names of a module, by all nodes of its tree. own: those that it defines itself, which hide Python's."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self.names: dict[str, str] = {}  # name -> full name of what was imported
         self.own: set[str] = set()
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 self.own.add(node.name)
             elif isinstance(node, ast.arg):
@@ -24,18 +25,18 @@ class Aliases:
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 for a in node.names:
                     self.names[a.asname or a.name] = f"{node.module}.{a.name}"
-        self._follow(tree)
+        self._follow(nodes)
 
-    def _follow(self, tree: ast.Module) -> None:
+    def _follow(self, nodes: Sequence[ast.AST]) -> None:
         """`t = torch`, `F = torch.nn.functional`, `alias = t.cuda`; twice, as one may be made of another below it."""
         simple = [
             (node.targets[0].id, node.value)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Assign)
             and len(node.targets) == 1
             and isinstance(node.targets[0], ast.Name)
         ]
-        simple += [(n.target.id, n.value) for n in ast.walk(tree) if isinstance(n, ast.NamedExpr)]
+        simple += [(n.target.id, n.value) for n in nodes if isinstance(n, ast.NamedExpr)]
         for _ in range(2):
             for name, value in simple:
                 full = self.full(value) if isinstance(value, ast.Name | ast.Attribute) else None

@@ -25,8 +25,9 @@ def launch_sites(text: str, entry: str) -> tuple[LaunchSite, ...]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    used = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
-    used |= {x.attr for x in ast.walk(tree) if isinstance(x, ast.Attribute)}
+    nodes = list(ast.walk(tree))
+    used = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
+    used |= {x.attr for x in nodes if isinstance(x, ast.Attribute)}
     return tuple(_sites(tree.body, False, True, {*used, *ENTRIES, entry}))
 
 
@@ -54,8 +55,9 @@ def _inner(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _in_expression(statement: ast.stmt, conditional: bool, called: bool) -> Iterator[LaunchSite]:
-    chosen = any(isinstance(x, ast.IfExp | ast.BoolOp | ast.Lambda) for x in ast.walk(statement))
-    for node in ast.walk(statement):
+    nodes = list(ast.walk(statement))
+    chosen = any(isinstance(x, ast.IfExp | ast.BoolOp | ast.Lambda) for x in nodes)
+    for node in nodes:
         if isinstance(node, ast.Call) and _launches(node):
             yield LaunchSite(node.lineno, conditional or chosen, called)
 

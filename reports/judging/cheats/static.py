@@ -39,14 +39,14 @@ Found = tuple[str, str, ast.AST]
 
 class _Reader:
     def __init__(self, tree: ast.Module, task_name: str, siblings: tuple[str, ...]) -> None:
-        self.tree, self.siblings = tree, siblings
+        self.nodes, self.siblings = list(ast.walk(tree)), siblings
         self.references = {*known.REFERENCES, *([task_name] if task_name else [])} - set(siblings)
-        self.aliases = Aliases(tree)
-        self.asked = set(_looked_for_in(tree))
+        self.aliases = Aliases(self.nodes)
+        self.asked = set(_looked_for_in(self.nodes))
 
     def cheats(self) -> Iterator[Found]:
         """Everything that is found, in no order."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from self._imported(node)
             elif isinstance(node, ast.Attribute):
@@ -198,9 +198,9 @@ def _below(name: str, module: str) -> bool:
     return name == module or name.startswith(module + ".")
 
 
-def _looked_for_in(tree: ast.Module) -> Iterator[ast.expr]:
+def _looked_for_in(nodes: list[ast.AST]) -> Iterator[ast.expr]:
     """`sys.modules` of `"x" in sys.modules`, which looks at nothing."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Compare) and all(isinstance(o, ast.In | ast.NotIn) for o in node.ops):
             yield from node.comparators
 

@@ -116,8 +116,8 @@ def give_up_capabilities() -> None:
     """No capability is left, and nothing that is executed gets one."""
     if not LINUX:
         return
-    for capability in range(MOST_CAPABILITIES):
-        with contextlib.suppress(OSError):  # beyond the last one, or without the right to
+    with contextlib.suppress(OSError):  # beyond the last one, or without the right to drop any
+        for capability in range(MOST_CAPABILITIES):
             control(DROP_BOUND, capability)
     control(NO_NEW_PRIVILEGES, 1)
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_3, 0)

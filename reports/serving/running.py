@@ -141,10 +141,9 @@ def _warm(desk: Desk) -> None:
 
     def start() -> None:
         try:
-            open_to = [x for x in (NETWORK, FILES) if x not in desk.warm()]
-            if open_to:
-                what = " and ".join(open_to)
-                sys.stderr.write(f"ascendtile serve: {UNKEPT.format(what)}\n")
+            kept_from = desk.warm()
+            if open_to := [x for x in (NETWORK, FILES) if x not in kept_from]:
+                sys.stderr.write(f"ascendtile serve: {UNKEPT.format(' and '.join(open_to))}\n")
         except CancelledError:
             pass  # the server ends
         except Exception as e:

@@ -155,9 +155,9 @@ class Judgement:
         try:
             given, files = self._of_task(VALUES_AT, {"cases": [form.index]}, {})
         except UsageError as e:
-            given, files = {"refused": str(e)}, {}
+            return self._deferred([form], init, str(e))[0]
         if "refused" in given:
-            return self._deferred([form], init, given["refused"])[0]
+            return self._deferred([form], init, _or_full(given["refused"]))[0]
         parts = {n: given[n] for n in ("init", "state", "layouts")}
         request = self._request(
             values=False, sampled=True, cases=given["first"], second=given["second"], **parts
@@ -170,7 +170,7 @@ class Judgement:
             compared = {} if refused else self._compared(JUDGE_AT, [case], log.layout, outputs)
         refused = refused or compared.get("refused", "")
         if refused:
-            return self._deferred([form], init, refused)[0]
+            return self._deferred([form], init, _or_full(refused))[0]
         return replace(case, outputs=_outputs(compared)[0], sampled=True)
 
     def _compared(
@@ -264,6 +264,11 @@ def _cases(forms: Sequence[CaseForm], log: AnswerLog, failed: str) -> list[Judge
 def _unknown(case: JudgedCase, why: str) -> JudgedCase:
     """The values of a case that ended well are not known, as its task says why."""
     return case if case.end or case.failed else replace(case, deferred=f"values are not known: {why}")
+
+
+def _or_full(why: str) -> str:
+    """Why a case has no values at positions, and what computes them all."""
+    return why if "--full" in why else f"{why}; --full computes everything"
 
 
 def _outputs(compared: Mapping[str, Any]) -> list[tuple[ComparedOutput, ...]]:

@@ -44,6 +44,7 @@ def test_an_operation_comes_back_from_json(op):
         *({"inputs": x} for x in (5, [[[-1], "float32"]])),
         *({"flops": True}, {"bytes": 1.5}, {"line": None}, {"outputs": [["a"]]}),
         *({"options": x} for x in ([{}], [[0] * 999])),
+        *({"transposed": x} for x in ([1, 2], [1, 2, -3], 4)),
     ],
 )
 def test_what_is_no_operation_is_refused(change):
@@ -142,6 +143,24 @@ def test_bytes_are_each_different_element_read_and_written_once():
     assert found["zero_"] == 24 * 4
     assert found["t"] == found["empty"] == 0
     assert found["embedding"] == 3 * 8 + 2 * 18 * 4  # three rows are read, not the table
+
+
+@NEEDS_TORCH
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_copy_that_is_written_along_another_axis_than_it_is_read_says_its_sizes(device):
+    def calls(torch):
+        x, y = torch.empty(4, 6, 5, device=device), torch.empty(5, 6, 4, device=device)
+        (
+            x.transpose(1, 2).contiguous(),
+            y.copy_(x.permute(2, 1, 0)),
+            x.mT.half().contiguous(),
+            x.permute(2, 1, 0).reshape(-1),
+        )
+        x.transpose(0, 1).contiguous(), x.clone(), x.mT.clone(), x[:, ::2].contiguous()
+        x[:1].mT.expand(4, 5, 6).contiguous(), x[:1, :1].mT.contiguous()
+
+    copies = [op.transposed for op in recorded(calls) if classify(op) == "move"]
+    assert copies == [(4, 6, 5), (6, 4, 5), (), (4, 6, 5), (6, 4, 5), *[()] * 5]
 
 
 @NEEDS_TORCH

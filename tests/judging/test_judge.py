@@ -296,6 +296,35 @@ def test_without_a_reference_the_time_is_told_and_the_verdict_deferred(torch_poo
     assert found.time_us > 0
 
 
+@pytest.mark.parametrize("values", [True, False])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_input_over_numpy_is_returned_where_the_model_returns_one(pool, tmp_path, in_place, values):
+    """Without values it is not known whether it does, and nobody is accused."""
+    task = TASK.replace(
+        "return x * scale + 1",
+        "x[...] = x * scale + 1\n        return x" if in_place else "return x * scale + 1",
+    )
+    answer = ANSWER.replace("np.empty_like(x)", "x")
+    found = judged(pool, tmp_path, task, answer, values=values, trials=False)
+    honest = in_place or not values
+    assert ("returned_input" in {c.name for c in found.cheats}) != honest
+    assert found.verdict == (("correct" if values else "timed") if honest else "cheat")
+
+
+@pytest.mark.extra("torch")
+@pytest.mark.parametrize("values", [True, False])
+def test_an_answer_that_reads_a_number_it_is_given_is_not_blamed_for_zeros(torch_pool, tmp_path, values):
+    task = TASK_OF_ONE_INPUT.replace("forward(self, x)", "forward(self, x, n)").replace(
+        "[torch.rand(300)]", "[torch.rand(300), torch.tensor(3)]"
+    )
+    answer = RELU.replace("forward(self, x)", "forward(self, x, n)").replace("256)", "768 // n.item())")
+    found = judged(
+        torch_pool, tmp_path, task.replace("RIGHT", "torch.relu(x)"), answer, values=values, trials=False
+    )
+    assert (found.verdict, found.cheats) == ("correct" if values else "deferred", ())
+    assert values or "zeros where only the time is asked" in found.suggestion
+
+
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [(("empty_like(x)", "empty(x.size, np.float32)"), "correct"), (("+ 1, mask", "+ 2, mask"), "wrong")],

@@ -1,6 +1,7 @@
 """Prices of torch's operations: the floor is below every kernel, and each part of a reference says where it comes from."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -187,6 +188,18 @@ def test_a_vendor_kernel_is_told_and_is_above_the_floor(task):
     assert found.kind == "vendor"
     assert price(task, B3, simulated=False).kind == "floor"
     assert floor_of(task) <= price(task, B3, simulated=False).time_us <= found.time_us
+
+
+@pytest.mark.parametrize("planes", [1, 16])
+def test_a_transposed_copy_is_priced_as_the_vendors_transpose(planes):
+    x, out = tensor(planes, 1024, 512), tensor(planes, 512, 1024)
+    plain = op("clone", (out,), (out,))
+    found = price(replace(plain, transposed=(planes, 1024, 512)), B3)
+    assert found.kind == "vendor"
+    assert "transpose" in found.source
+    assert found.time_us > price(plain, B3).time_us
+    half = op("_to_copy", (x,), (tensor(planes, 512, 1024, dtype="float16"),))
+    assert price(replace(half, transposed=(planes, 1024, 512)), B3) == replace(found, op=half.name)
 
 
 def test_what_validation_does_not_know_has_its_floor_and_says_so():

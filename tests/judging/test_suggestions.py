@@ -1,5 +1,7 @@
 """What a verdict says next: the change that saves most, tried where it can be; where values are wrong; what fits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -334,6 +336,15 @@ def test_values_that_only_a_sample_does_not_give_are_had_otherwise():
         confidence_reason="well",
     )
     assert suggestion(verdict) == f"Judge all values (--full, of the tool full: true): {message}."
+
+
+def test_values_that_the_task_does_not_give_are_no_matter_of_the_model():
+    verdict = Verdict(
+        verdict="deferred", message="values are not known: no reference", compiled=True, product="ascend910b3",
+        time_us=3.0, confidence="low", confidence_reason="well",
+    )  # fmt: skip
+    assert suggestion(verdict).endswith("the model does not know: values are not known: no reference.")
+    assert suggestion(replace(verdict, time_us=None)).endswith(f"the model does not know: {verdict.message}.")
 
 
 # ---- where values are wrong ----

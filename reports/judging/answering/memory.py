@@ -140,16 +140,10 @@ def _source_address(t: Tensor) -> int:
 
 @contextmanager
 def _modes(memory: TorchMemory) -> Iterator[None]:
-    from torch.overrides import TorchFunctionMode
-    from torch.utils._python_dispatch import TorchDispatchMode
+    from ..torch_modes import DispatchMode, FunctionMode
 
-    class Following(TorchDispatchMode):
+    class Following(DispatchMode):
         """Tells what reaches the dispatcher."""
-
-        @classmethod
-        def _should_skip_dynamo(cls) -> bool:
-            """Not wrapped by torch's compiler, whose import takes longer than a judgement."""
-            return False
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name, kwargs = str(func).split(".")[1], kwargs or {}
@@ -157,7 +151,7 @@ def _modes(memory: TorchMemory) -> Iterator[None]:
             memory.made(name, (*args, *kwargs.values()), out)
             return out
 
-    class Reading(TorchFunctionMode):
+    class Reading(FunctionMode):
         """Tells what hands elements to the host."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -19,7 +19,7 @@ from ....simulator.call import Call
 from ....simulator.device import Device, current_device, device_everywhere, using
 from ....simulator.observers import watch, watch_calls
 from ....simulator.triton_shim.scripts.collecting import Collector
-from ..answer_log import NOT_LOADED, AnswerLog, AnswerRequest, CallLog, Ended
+from ..answer_log import NEEDS_VALUES, NOT_LOADED, RAISED, AnswerLog, AnswerRequest, CallLog, Ended
 from ..cheats.evidence import CallEvidence, NarrowedValue, ReturnedTensor
 from ..exchange import Arrays, from_message, is_tensor, to_message
 from ..pricing.host_ops import classify, record_ops
@@ -42,6 +42,7 @@ DEVICES = ("npu", "cuda")
 INPUTS = ("first", "second")  # files of arrays, by the call they are for
 MOST_BYTES = 1 << 40
 FEW_ELEMENTS = 1024  # of a tensor of 16 bits, which may be a table
+OF_ZEROS = "the answer reads elements of tensors, which are zeros where only the time is asked"
 Calls = tuple[tuple[CallLog, ...], ...]
 
 
@@ -195,7 +196,7 @@ class Answering:
             try:
                 out = entry(*case[0], **case[1])
             except BaseException as e:
-                end = ended(e, self.files)
+                end = self._without_values(ended(e, self.files))
         self.memory.counting = False
         evidence = CallEvidence(
             returned=() if end else tuple(self._returned(out, tensors)),
@@ -221,6 +222,12 @@ class Answering:
             not_sampled=refused,
             evidence=evidence.to_json(),
         )
+
+    def _without_values(self, end: Ended) -> Ended:
+        """What ended a call: nothing is wrong with one that read zeros where only the time is asked."""
+        if self.asked.values or self.sampling or end.reason != RAISED or not self.memory.host_elements:
+            return end
+        return replace(end, reason=NEEDS_VALUES, text=f"{end.text}: {OF_ZEROS}")
 
     def _sampled(self, out: Any, path: str, end: Ended | None) -> tuple[Ended | None, str]:
         """Values at positions of what was returned: what ended their computation, and why there are none."""

@@ -51,11 +51,16 @@ class CaseFacts:
         return bool(floating) and all(x in ("float32", "float64") for x in floating)
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether the task's Model was not run, neither with values nor without: what it does to its inputs nobody knows."""
+        return not self.ops and self.values is None
+
+    @property
     def is_constant(self) -> bool:
         """Whether the task only makes tensors that no input is in, as `torch.full` and `torch.zeros_like` do; also where
         nothing is known of it, neither operations nor values."""
         if not self.ops:
-            return self.values is None
+            return self.is_unknown
         return all(classify(op) == "create" for op in self.ops)
 
 
@@ -140,7 +145,7 @@ def _returned(call: CallLog, evidence: CallEvidence, case: CaseFacts) -> Iterato
     for t in tensors:
         if not t.plain:
             yield Cheat(name="lazy_output", message=f"returns a {t.kind.rpartition('.')[2]}, no plain tensor")
-        if t.of_input is not None and not (facts.returns_input or case.returns_input):
+        if t.of_input is not None and not (facts.returns_input or case.returns_input or case.is_unknown):
             yield Cheat(name="returned_input", message=f"returns the memory of input {t.of_input}")
         if t.unwritten:
             name = "stale_buffer" if t.unwritten == t.elements else "partial_output"

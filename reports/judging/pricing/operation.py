@@ -35,6 +35,8 @@ class HostOp:
     addition; 0 of all other operations. bytes: what it reads and writes in device memory at least; 0 of views. line: of the
     file that called it, 1-based; 0 where no line of it did. options: its other arguments in their order, such as the stride
     of a convolution or the axis of a sum: numbers, truth values, texts, None, lists of these; of anything else its text.
+    transposed: of a copy whose elements lie in another order than they are read, (planes, rows, columns) of what is read:
+    each plane of rows becomes one of columns; else ().
     """
 
     name: str
@@ -44,6 +46,7 @@ class HostOp:
     bytes: int = 0
     line: int = 0
     options: tuple[Any, ...] = ()
+    transposed: tuple[int, ...] = ()
 
     @property
     def base(self) -> str:
@@ -60,7 +63,8 @@ class HostOp:
         inputs, outputs = ([[list(t.shape), t.dtype] for t in side] for side in (self.inputs, self.outputs))
         about = {"flops": self.flops, "bytes": self.bytes, "line": self.line}
         options = [list(x) if isinstance(x, tuple) else x for x in self.options]
-        return {"name": self.name, "inputs": inputs, "outputs": outputs, **about, "options": options}
+        known = {"name": self.name, "inputs": inputs, "outputs": outputs, **about}
+        return {**known, "options": options, "transposed": list(self.transposed)}
 
     @classmethod
     def from_json(cls, data: Any) -> HostOp:
@@ -69,13 +73,17 @@ class HostOp:
             inputs, outputs = (_tensors(data[side]) for side in ("inputs", "outputs"))
             numbers = {n: _count(data[n]) for n in NUMBERS}
             options = tuple(map(_option, data["options"]))
-            return cls(_text(data["name"]), inputs, outputs, **numbers, options=options)
+            sizes = tuple(map(_count, data["transposed"]))
+            if len(sizes) not in (0, 3):
+                raise ValueError(f"transposed has {len(sizes)} numbers, not 0 or 3")
+            name = _text(data["name"])
+            return cls(name, inputs, outputs, **numbers, options=options, transposed=sizes)
         except (KeyError, TypeError, ValueError) as e:
             raise UsageError(f"a host operation has {', '.join(FIELDS)}; {e!r}") from None
 
 
 NUMBERS = "flops", "bytes", "line"
-FIELDS = "name", "inputs", "outputs", *NUMBERS, "options"
+FIELDS = "name", "inputs", "outputs", *NUMBERS, "options", "transposed"
 MOST_LETTERS, MOST_LISTED = 200, 64
 
 

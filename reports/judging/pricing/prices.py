@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ....simulator.products import Product
 from ..verdict import HostCost, ReferencePart, ReferenceTime
@@ -45,7 +46,7 @@ def prices(ops: Sequence[HostOp], product: Product) -> dict[HostOp, ReferencePar
 
 def _anywhere(op: HostOp) -> HostOp:
     """The operation as it is remembered: at no line."""
-    return HostOp(op.name, op.inputs, op.outputs, op.flops, op.bytes, 0, op.options)
+    return replace(op, line=0)
 
 
 def reference(ops: Sequence[HostOp], product: Product) -> ReferenceTime:

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
+from ..torch_modes import DispatchMode, FunctionMode
 from .names import OVERWRITING, PICKING, UNWRITTEN
 from .operation import MOST_LISTED, HostOp, HostTensor, classify
 
+OF_ATTENTION: Callable[..., int] = sdpa_flop_count
 ATTENTION = "aten.scaled_dot_product_attention.default"
 _REPORTS = Path(__file__).resolve().parents[2]
 # Folders whose files call on behalf of somebody: torch's, and those of this package.
 OF_OTHERS = tuple(f"{x}/" for x in (Path(torch.__file__).parent, _REPORTS, _REPORTS.parent / "simulator"))
 
 
-class DispatchedOps(TorchDispatchMode):
+class DispatchedOps(DispatchMode):
     """Appends to `ops` what reaches the dispatcher, and lets it run."""
 
     def __init__(self, ops: list[HostOp], file: str | None) -> None:
         super().__init__()
         self.ops, self.file, self.silent = ops, file, False
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Not wrapped by torch's compiler, whose import takes longer than a judgement."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -49,10 +44,12 @@ class DispatchedOps(TorchDispatchMode):
         op = HostOp(
             name, tuple(map(_described, inputs)), tuple(map(_described, outputs)), flops, options=options
         )
-        self.ops.append(replace(op, bytes=_bytes(op, inputs, outputs), line=_line(self.file)))
+        sizes = _transposed(inputs[-1], outputs[0]) if classify(op) == "move" and inputs and outputs else ()
+        moved = _bytes(op, inputs, outputs)
+        self.ops.append(replace(op, bytes=moved, line=_line(self.file), transposed=sizes))
 
 
-class FusedOps(TorchFunctionMode):
+class FusedOps(FunctionMode):
     """Records attention as the one kernel that a vendor has for it, not as the operations that torch makes of it."""
 
     def __init__(self, recorder: DispatchedOps) -> None:
@@ -78,7 +75,7 @@ def _attention_flops(tensors: list[Any]) -> int:
     q, k, v = (tuple(t.shape) for t in tensors[:3])
     batch = q[:-2]
     flat = [(max(1, torch.Size(batch).numel()), 1, *x[-2:]) for x in (q, k, v)]
-    return int(sdpa_flop_count(*flat))
+    return int(OF_ATTENTION(*flat))
 
 
 def _leaves(values: Iterable[Any]) -> Iterator[Any]:
@@ -114,6 +111,23 @@ def _bytes(op: HostOp, inputs: list[Any], outputs: list[Any]) -> int:
     written = sum(_held(t) for t in outputs)
     most = written if op.base in PICKING else None
     return written + sum(_held(t) if most is None else min(_held(t), most) for t in read)
+
+
+def _transposed(x: Any, out: Any) -> tuple[int, ...]:
+    """Planes, rows and columns of a copy that is written along another axis than it is read; () of any other."""
+    if x.shape != out.shape or not x.numel() or _held(x) < x.numel() * x.element_size():
+        return ()
+    read, written = _innermost(x), _innermost(out)
+    if read == written or None in (read, written):
+        return ()
+    rows, columns = int(x.shape[written]), int(x.shape[read])
+    return x.numel() // (rows * columns), rows, columns
+
+
+def _innermost(t: Any) -> int | None:
+    """The axis along which elements are neighbours; None where there is none of more than one."""
+    axes = [k for k, n in enumerate(t.shape) if n > 1]
+    return min(axes, key=lambda k: int(t.stride(k)), default=None)
 
 
 def _held(t: Any) -> int:

@@ -93,7 +93,8 @@ def _right(verdict: Verdict) -> str:
 def _board(verdict: Verdict) -> str:
     if FULL in verdict.message:  # only the values of a sample are not to be had
         return f"Judge all values ({FULL}, of the tool full: true): {texts.clean(verdict.message, MOST_TEXT)}"
-    why = (verdict.confidence_reason if verdict.confidence == DEFER else "") or verdict.message
+    of_model = verdict.confidence == DEFER and verdict.time_us is not None
+    why = (verdict.confidence_reason if of_model else "") or verdict.message or verdict.confidence_reason
     return f"Ask a board for this one, the model does not know: {texts.clean(why, MOST_TEXT)}"
 
 

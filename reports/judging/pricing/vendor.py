@@ -140,6 +140,12 @@ def _elementwise(op: HostOp, product: Product) -> VendorKernel | None:
     return _flat(op, product, name, op.inputs[1:] if name == "memcpy" else op.inputs)
 
 
+def _transposed(op: HostOp, product: Product) -> VendorKernel | None:
+    """A copy in another order of axes, whatever it casts beside."""
+    kind = DTYPES[op.inputs[-1].dtype] if op.transposed else ""
+    return VendorKernel("transpose", op.transposed, f"{kind}->{kind}", op.bytes, 0) if kind else None
+
+
 def _unary(op: HostOp, base: str) -> str:
     if base == "gelu" and "tanh" in op.options:
         return "gelu"
@@ -247,5 +253,5 @@ def _group_norm(op: HostOp, product: Product) -> VendorKernel | None:
 
 
 MAKERS: tuple[Callable[[HostOp, Product], VendorKernel | None], ...] = (
-    _elementwise, _rows, _along, _products, _attention, _group_norm,
+    _transposed, _elementwise, _rows, _along, _products, _attention, _group_norm,
 )  # fmt: skip

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..torch_modes import DispatchMode
 from .refusals import NotSampledError
 from .repeated import PERIOD, RepeatedMemory, ValueFile
 
@@ -83,12 +83,8 @@ def lazy_inputs(seed: int) -> Iterator[Repeated]:
         torch.set_rng_state(state)
 
 
-class LazyFilling(TorchDispatchMode):
+class LazyFilling(DispatchMode):
     """Carries out operations on large tensors by one period, and refuses those that would take long."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # or torch would import its compiler, which takes 2 s
 
     def __init__(self, made: Repeated) -> None:
         super().__init__()

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...torch_modes import DispatchMode
 from ..lazy_inputs import aliases
 from ..refusals import NotSampledError
 
@@ -74,12 +74,8 @@ def recorded(model: Callable[..., Any], inputs: list[Any]) -> list[Source]:
     return [recording.source(x) for x in outputs]
 
 
-class _Recording(TorchDispatchMode):
+class _Recording(DispatchMode):
     """Carries out operations on twins without memory, and keeps what they are made of."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # or torch would import its compiler, which takes 2 s
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ MODULES = {
     "cffi": "native_code",
     "_ctypes": "native_code",
     "mmap": "native_code",
+    "posix": "sandbox_escape",
     "torch.utils.cpp_extension": "native_code",
     "torch.utils.dlpack": "native_code",
     "cupy": "native_code",
@@ -89,7 +90,10 @@ NAMES = {
     "os.remove": "sandbox_escape",
     "os.dup": "sandbox_escape",
     **dict.fromkeys(
-        (f"os.{n}" for n in ("read", "pread", "preadv", "readv", "lseek", "fdopen", "fstat")),
+        (
+            f"os.{n}"
+            for n in ("read", "pread", "preadv", "readv", "lseek", "fdopen", "fstat", "sendfile", "splice")
+        ),
         "sandbox_escape",
     ),
     "os.dup2": "sandbox_escape",
@@ -97,6 +101,7 @@ NAMES = {
     "builtins.open": "sandbox_escape",
     "torch.save": "sandbox_escape",
     "torch.load": "sandbox_escape",
+    "torch.from_file": "sandbox_escape",
     "numpy.save": "sandbox_escape",
     "numpy.load": "sandbox_escape",
     "numpy.memmap": "sandbox_escape",
@@ -133,6 +138,8 @@ ATTRIBUTES = {
     **dict.fromkeys(
         ("__globals__", "__closure__", "__code__", "__builtins__", "__subclasses__"), "hidden_code"
     ),
+    # Of torch's storages: Python tells no hook of a file that is opened there.
+    **dict.fromkeys(("from_file", "_new_shared_filename_cpu", "_new_using_fd_cpu"), "sandbox_escape"),
     **dict.fromkeys(("_make_subclass", "_make_wrapper_subclass"), "lazy_output"),
     **dict.fromkeys(("_disable_current_modes", "_pop_mode", "_DisableTorchDispatch"), "harness_tampered"),
 }

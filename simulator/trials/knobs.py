@@ -7,6 +7,7 @@ or with a fixed grid that has fewer or more programs along one axis. A size of t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ..errors import AscendtileError, NeedsDataError
 from ..interpreter.interpreter import DataDependentError
 from .reductions import sums_stay
 from .search import Trials, neighbours
-from .work import Reach, reach
+from .work import Reach, TrialsSpentError, reach
 
 if TYPE_CHECKING:
     from ..call import Call
@@ -33,6 +34,7 @@ OF_WINDOW = (
 OF_SIZES = "a function of {}"
 SEVERAL_AXES = "it has several axes"
 UNKNOWN_WORK = "which work the launch does depends on data"
+SPENT = "as many accesses were looked at to find sizes that do the same work as these trials may"
 TOO_LONG = "its loops are too long to tell whether another one leaves the work the same"
 ANOTHER_GRID = (
     "with this grid another one would leave work undone; a grid that follows it, "
@@ -59,13 +61,20 @@ class AskedFor(dict[str, Any]):
             return other
 
 
-def trials(call: Call, now_us: float, time: Callable[[Call], Launch], any_sums: bool = False) -> Trials:
+def trials(
+    call: Call,
+    now_us: float,
+    time: Callable[[Call], Launch],
+    any_sums: bool = False,
+    most_accesses: float = math.inf,
+) -> Trials:
     """What was timed with one knob changed, and what could not be. time: of a launch, without its values.
 
     any_sums: also lengths that are reduced as a whole, where the launch reads and stores the same elements with another one:
     parts of a sum that a loop adds up, as well as sums that are other ones then. For whoever looks at the values again.
+    most_accesses: of memory, that are looked at to find which sizes do the same work; what is left then is not tried.
     """
-    return _KnobTrials(call, now_us, time, any_sums).found()
+    return _KnobTrials(call, now_us, time, any_sums, most_accesses).found()
 
 
 def with_size(call: Call, name: str, other: int) -> Call | str:
@@ -85,6 +94,7 @@ class _KnobTrials:
     now_us: float
     time: Callable[[Call], Launch]
     any_sums: bool = False
+    left: float = math.inf  # accesses of memory that may still be looked at
     trials: Trials = field(default_factory=Trials)
     same: Reach | None = None
 
@@ -174,7 +184,7 @@ class _KnobTrials:
             before = self._now()
             if before is None:
                 return changed if asked else TOO_LONG
-            after = _reach(changed)
+            after = self._reach(changed)
             # What is stored may change with a size that the grid asks for, as partial results do; what is read may not.
             if after is not None and (before.read == after.read if asked else before.same(after)):
                 if not _cuts(before, after, other > now):
@@ -212,12 +222,26 @@ class _KnobTrials:
         return ANOTHER_GRID.format(name)
 
     def _alike(self, changed: Call) -> bool:
-        now, found = self._now(), _reach(changed)
+        now, found = self._now(), self._reach(changed)
         return now is not None and found is not None and now.same(found)
 
     def _now(self) -> Reach | None:
-        self.same = self.same or _reach(self.call)
+        self.same = self.same or self._reach(self.call)
         return self.same
+
+    def _reach(self, call: Call) -> Reach | None:
+        """None where another tile leaves its tensors, which is other work, and where a loop is too long to go through."""
+        try:
+            return reach(call, self._spend)
+        except (DataDependentError, NeedsDataError, TrialsSpentError):
+            raise
+        except AscendtileError:
+            return None
+
+    def _spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise TrialsSpentError(SPENT)
 
     # -- programs --
 
@@ -291,16 +315,6 @@ def _plain(device: Device) -> Device:
 
 def _shapes(call: Call) -> set[tuple[int, ...]]:
     return {r.shape for op in call.program.walk() for r in op.results}
-
-
-def _reach(call: Call) -> Reach | None:
-    """None where another tile leaves its tensors, which is other work, and where a loop is too long to be gone through."""
-    try:
-        return reach(call)
-    except (DataDependentError, NeedsDataError):
-        raise
-    except AscendtileError:
-        return None
 
 
 def _cuts(before: Reach, after: Reach, larger: bool) -> bool:

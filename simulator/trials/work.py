@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..call import Call
+from ..errors import AscendtileError
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend
 from ..interpreter.flat_pointers import FlatMemory
@@ -26,6 +28,10 @@ from ..ir.program import Op
 MOST_ITERATIONS = 4096  # of a loop: each is gone through
 MOST_ELEMENTS = 1 << 22  # of one access that are looked at one by one
 OVERHANG = 1 / 32  # of the elements that are loaded: what tiles at an end may add
+
+
+class TrialsSpentError(AscendtileError):
+    """As much was looked at, or timed, as trials may."""
 
 
 class Reach(NamedTuple):
@@ -49,9 +55,12 @@ class Reach(NamedTuple):
         return all(count <= most.get(n, 0.0) for n, count in self.loaded.items())
 
 
-def reach(call: Call) -> Reach:
-    """Raises `AscendtileError` where the work depends on data, or where a loop is too long to be gone through."""
-    found = _Reached()
+def reach(call: Call, spend: Callable[[], None] = lambda: None) -> Reach:
+    """Raises `AscendtileError` where the work depends on data, or where a loop is too long to be gone through.
+
+    spend: called for each access that is looked at; what it raises ends the search.
+    """
+    found = _Reached(spend)
     total = math.prod(call.grid)
     interpreter = Interpreter(call.program, call.grid, found, min(MOST_ITERATIONS, call.device.step_limit))
     numbers = lanes(call.program, call.grid, np.arange(total))
@@ -62,14 +71,16 @@ def reach(call: Call) -> Reach:
 class _Reached(AddressBackend):
     """Hulls of what each operation reaches, and how many elements are stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, spend: Callable[[], None]) -> None:
         super().__init__()
+        self.spend = spend
         self.hulls: dict[tuple[str, bool], tuple[int, int]] = {}
         self.stored: dict[str, int] = {}
         self.loaded: Counter[str] = Counter()
         self.unknown: set[str] = set()
 
     def access(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        self.spend()
         name = "" if isinstance(pointer.tensor, FlatMemory) else pointer.tensor.name
         if not name or isinstance(pointer.offsets, Opaque):
             self.unknown.add(name)

@@ -10,6 +10,7 @@ from ascendtile.reports.judging.pricing import trying
 from ascendtile.reports.judging.pricing.trying import TimedCalls, explained, part_share
 from ascendtile.simulator.launch import timed
 from ascendtile.simulator.observers import watch_calls
+from ascendtile.simulator.trials.knobs import trials
 
 X = sim.shape((1 << 25,), "float32")  # twice that is more than L2 has
 
@@ -70,3 +71,10 @@ def test_trials_end_when_as_many_instructions_were_timed_as_a_verdict_may(monkey
     assert 0 < len(some["changes_us"]) < len(all_of_them["changes_us"])
     assert some["changes_us"].items() <= all_of_them["changes_us"].items()
     assert trying.SPENT in "".join(some["untried"].values())
+
+
+def test_what_trials_may_look_at_bounds_them_and_is_said():
+    call = scaled_call(4096)
+    few = trials(call, timed(call)[0].time_us, lambda changed: timed(changed)[0], most_accesses=3)
+    assert "as many accesses were looked at" in few.untried["BLOCK=8192"]
+    assert not few.changes.keys() - {x for x in few.changes if x.startswith("multibuffer")}

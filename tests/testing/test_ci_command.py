@@ -260,8 +260,10 @@ def test_where_every_kernel_is_gone_nothing_was_measured_and_the_status_is_1(rep
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_stopped_leaves_no_checkout(repository, ascendtile, monkeypatch, number):
-    before = signal.getsignal(number)
-    trees = []
+    outside = signal.signal(
+        number, signal.default_int_handler
+    )  # a run in the background is given no SIGINT or SIGHUP
+    before, trees = signal.getsignal(number), []
 
     def stopped(folder, name, arguments):
         trees.append(folder)
@@ -272,6 +274,7 @@ def test_a_run_that_is_stopped_leaves_no_checkout(repository, ascendtile, monkey
     assert (len(trees), trees[0].exists(), signal.getsignal(number)) == (1, False, before)
     listed = subprocess.run(["git", "worktree", "list"], check=True, capture_output=True, text=True).stdout
     assert len(listed.splitlines()) == 1
+    signal.signal(number, outside)
 
 
 def test_a_line_that_was_edited_is_one_line_and_others_are_not(entry):

@@ -15,6 +15,7 @@ from ....simulator.launch import programs_at_once, timed
 from ....simulator.observers import quietly
 from ....simulator.record.run import Launch
 from ....simulator.trials.knobs import trials
+from ....simulator.trials.work import TrialsSpentError
 from ..answer_log import CallLog
 
 # Instructions of a launch: up to so many it is timed again and again, beyond that by some rounds of its programs.
@@ -23,6 +24,7 @@ MOST_OF_PART = 300_000  # of these rounds
 MOST_OF_FIXED = 1_500_000  # where the grid is no function: another one is looked for program by program
 MOST_OF_ALL = 8_000_000  # beyond that nothing is tried
 MOST_TIMED = 1_000_000  # by all trials of a verdict: about 0.25 s; counted, so that it is the same everywhere
+MOST_ACCESSES = 3_000  # that trials of a verdict look at to find sizes that do the same work: about 0.4 s
 SPENT = f"trials of a verdict time {MOST_TIMED:,} instructions"
 FIXED = (
     "the launch is long and its grid is fixed; a grid that is a function, such as grid=lambda meta: "
@@ -100,7 +102,7 @@ def explained(call: Call, whole_us: float | None = None) -> dict[str, Any]:
     with quietly():
         try:
             now = timing.of(asked)
-            found = trials(asked, now.time_us, timing.of, any_sums=True)
+            found = trials(asked, now.time_us, timing.of, any_sums=True, most_accesses=MOST_ACCESSES)
         except AscendtileError:
             return {}
     scale = 1.0 if whole_us is None else whole_us / now.time_us
@@ -110,10 +112,6 @@ def explained(call: Call, whole_us: float | None = None) -> dict[str, Any]:
         "changes_us": changes, "untried": found.untried, "lifted_us": lifted, "of_part": whole_us is not None,
         "loaded_bytes": {n: list(x) for n, x in found.loaded.items()},
     }  # fmt: skip
-
-
-class TrialsSpentError(AscendtileError):
-    """As many instructions were timed as a verdict may."""
 
 
 class OneTime(NamedTuple):

@@ -39,7 +39,7 @@ GROUP_ELEMENTS = 1 << 24  # of cases that are judged together
 
 
 class TaskError(RunError):
-    """The process of the task went over a limit or was killed: there is no verdict on the answer."""
+    """The process of the task was killed from outside, or is faulty: there is no verdict on the answer."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,8 @@ class Judgement:
             raise UsageError(str(reply.answer["message"]))
         if "raised" in reply.answer:
             raise TaskError(f"the process of the task failed: {reply.answer['traceback']}")
+        if reply.status in ("time", "memory"):
+            raise UsageError(f"the task {self.asked.task.path.name} {reply.reason}")
         raise TaskError(f"the process of the task failed: {reply.reason}")
 
     # ---- the process of the answer ----

@@ -280,6 +280,12 @@ def test_a_task_that_does_not_run_is_bad_input_and_no_verdict(torch_pool, tmp_pa
         judged(torch_pool, tmp_path, task, TORCH_ANSWER)
 
 
+@pytest.mark.exhaustive  # a second of waiting
+def test_a_task_that_does_not_end_is_bad_input(pool, tmp_path):
+    with pytest.raises(UsageError, match=r"the task task\.py took more than 1 s of processor time"):
+        judged(pool, tmp_path, f"{TASK}\nwhile True: pass\n", ANSWER, limits=Limits(cpu_s=1.0, wall_s=60.0))
+
+
 @pytest.mark.extra("torch")
 @pytest.mark.parametrize(
     ("change", "said"),

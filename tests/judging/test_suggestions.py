@@ -231,7 +231,7 @@ def test_where_only_values_are_not_known_the_time_has_its_suggestion(small_block
     how = {"verdict": "deferred", "message": "values are not known: no memory", "confidence": "low"}
     said = suggestion(timed(small_blocks, **how), small_blocks)
     assert said.startswith(
-        "Ask a board for this one, the model does not know: values are not known: no memory; "
+        "There is nothing to compare with, look at the task: values are not known: no memory; "
     )
     assert "; to save time: set BLOCK = " in said
     unknown = suggestion(timed(small_blocks, **{**how, "confidence": "defer"}), small_blocks)
@@ -343,8 +343,16 @@ def test_values_that_the_task_does_not_give_are_no_matter_of_the_model():
         verdict="deferred", message="values are not known: no reference", compiled=True, product="ascend910b3",
         time_us=3.0, confidence="low", confidence_reason="well",
     )  # fmt: skip
-    assert suggestion(verdict).endswith("the model does not know: values are not known: no reference.")
-    assert suggestion(replace(verdict, time_us=None)).endswith(f"the model does not know: {verdict.message}.")
+    assert suggestion(verdict).endswith("look at the task: values are not known: no reference.")
+    unknown = replace(verdict, time_us=None, message="its time depends on data")
+    assert suggestion(unknown).endswith(f"the model does not know: {unknown.message}.")
+
+
+def test_what_is_wrong_on_the_device_is_mended_before_anything_is_made_faster(small_blocks):
+    said = suggestion(
+        timed(small_blocks, faults=("a.py:7: two programs store to one element",)), small_blocks
+    )
+    assert said == "Mend first what is wrong on the device: a.py:7: two programs store to one element."
 
 
 # ---- where values are wrong ----

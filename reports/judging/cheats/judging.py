@@ -57,11 +57,14 @@ class CaseFacts:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the task only makes tensors that no input is in, as `torch.full` and `torch.zeros_like` do; also where
-        nothing is known of it, neither operations nor values."""
+        """Whether the task only makes tensors that no input is in, as `torch.full` and `torch.zeros_like` do, or gives the
+        same for other inputs; also where nothing is known of it, neither operations nor values."""
+        if self.values is not None and self.values.steady:
+            return True
         if not self.ops:
             return self.is_unknown
-        return all(classify(op) == "create" for op in self.ops)
+        reads = any(t in self.inputs for op in self.ops for t in op.inputs)
+        return not reads or all(classify(op) == "create" for op in self.ops)
 
 
 def judged_cheats(calls: Sequence[CallLog], case: CaseFacts) -> tuple[Cheat, ...]:

@@ -17,12 +17,14 @@ LEAST_KINDS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class ValueFacts:
-    """Of one case. unchanged: outputs that are the same bits in both calls although the reference's differ. filled: share of
-    an output at which one number stands where the reference has many, 0 for less than `LEAST_SHARE`. returns_input,
-    changes_input: whether the task's Model does so.
+    """Of one case. unchanged: outputs that are right in the first call, and the same bits in the second although the
+    reference's differ. steady: whether the reference's are the same in both. filled: share of an output at which one number
+    stands where the reference has many, 0 for less than `LEAST_SHARE`. returns_input, changes_input: whether the task's
+    Model does so.
     """
 
     unchanged: tuple[int, ...] = ()
+    steady: bool = False
     filled: tuple[float, ...] = ()
     returns_input: bool = False
     changes_input: bool = False
@@ -42,12 +44,18 @@ class ValueFacts:
 Outputs = Sequence[np.ndarray | None]
 
 
-def value_facts(got: Sequence[Outputs], wanted: Sequence[Outputs]) -> ValueFacts:
-    """Of the outputs of two calls and of the reference's. None stands for what is no array."""
+def value_facts(got: Sequence[Outputs], wanted: Sequence[Outputs], right: bool = True) -> ValueFacts:
+    """Of the outputs of two calls and of the reference's. None stands for what is no array. right: whether those of the
+    first call pass: what is wrong there, NaN everywhere say, is no result that was kept for the second.
+    """
     first, second = got
     pairs = list(zip(first, second, *wanted, strict=False))
-    unchanged = [k for k, (a, b, x, y) in enumerate(pairs) if _same(a, b) and not _same(x, y)]
-    return ValueFacts(unchanged=tuple(unchanged), filled=tuple(_filled(a, x) for a, _, x, _ in pairs))
+    unchanged = [k for k, (a, b, x, y) in enumerate(pairs) if right and _same(a, b) and not _same(x, y)]
+    return ValueFacts(
+        unchanged=tuple(unchanged),
+        steady=all(_same(x, y) for x, y in zip(*wanted, strict=False)),
+        filled=tuple(_filled(a, x) for a, _, x, _ in pairs),
+    )
 
 
 def _same(a: Any, b: Any) -> bool:

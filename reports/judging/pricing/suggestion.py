@@ -21,6 +21,7 @@ LESS = {
     "launch": "fewer launches and programs",
 }
 FULL = "--full"
+NO_VALUES = "values are not known: "
 FITS = re.compile(r"^(?:Tried|Of .*knobs).*fits?: .*$", re.MULTILINE)
 
 
@@ -93,6 +94,10 @@ def _right(verdict: Verdict) -> str:
 def _board(verdict: Verdict) -> str:
     if FULL in verdict.message:  # only the values of a sample are not to be had
         return f"Judge all values ({FULL}, of the tool full: true): {texts.clean(verdict.message, MOST_TEXT)}"
+    if verdict.message.startswith(NO_VALUES):
+        return (
+            f"There is nothing to compare with, look at the task: {texts.clean(verdict.message, MOST_TEXT)}"
+        )
     of_model = verdict.confidence == DEFER and verdict.time_us is not None
     why = (verdict.confidence_reason if of_model else "") or verdict.message or verdict.confidence_reason
     return f"Ask a board for this one, the model does not know: {texts.clean(why, MOST_TEXT)}"
@@ -117,6 +122,8 @@ def _candidates(
 def _faster(verdict: Verdict, logs: Sequence[LaunchLog], needed_bytes: int | None) -> str:
     if verdict.time_us is None or not logs:
         return "There is no time to make shorter."
+    if verdict.faults:
+        return f"Mend first what is wrong on the device: {texts.clean(verdict.faults[0], MOST_TEXT)}"
     best = _candidates(verdict, logs, needed_bytes)
     if best:
         return best[0].text

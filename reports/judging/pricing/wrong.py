@@ -90,6 +90,8 @@ def _scaled(got: Array, want: Array, bad: Array) -> str:
     ratio = float(np.median(got[there] / want[there])) if there.any() else math.nan
     if not math.isfinite(ratio) or abs(ratio - 1) < NEAR or not _near(got, ratio * want):
         return ""
+    if not ratio:
+        return "all of it is 0: something is rounded down, masked out or never added"
     return f"all elements are {ratio:.6g} times what they should be: a factor or a divisor is missing"
 
 

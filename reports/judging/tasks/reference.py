@@ -122,7 +122,8 @@ def judged(request: dict[str, Any], fds: dict[str, int]) -> Answer:
                     kept.append([_array(x) if is_tensor(x) else None for x in given])
         habits = _habits(task, reference, request) if any(request["habits"]) else [{} for _ in seen]
     encode = Encoder({}).encode
-    facts = [{**value_facts(*x).to_json(), **h} for x, h in zip(seen, habits, strict=True)]
+    right = [all(x.passed for x in first) for first, _ in found]
+    facts = [{**value_facts(*x, ok).to_json(), **h} for x, ok, h in zip(seen, right, habits, strict=True)]
     outputs = [[encode(x, ComparedOutput) for x in _over_calls(calls)] for calls in found]
     return {"outputs": outputs, "values": facts}, {}
 

@@ -107,6 +107,17 @@ def test_the_same_bits_for_other_values_show(seed, dtype):
     assert value_facts([[first], [second]], wanted).unchanged == ()
     assert value_facts([[first], [first]], wanted).unchanged == (0,)
     assert value_facts([[first], [first]], [wanted[0], wanted[0]]).unchanged == ()
+    assert value_facts([[first], [first]], wanted, right=False).unchanged == ()  # NaN everywhere is no cache
+    assert not value_facts([[first], [first]], wanted).steady
+
+
+def test_an_output_that_no_input_changes_may_be_made_of_none():
+    assert value_facts([[np.ones(8)], [np.ones(8)]], [[np.ones(8)], [np.ones(8)]]).steady
+    found = returned(from_inputs=False)
+    assert "constant_output" in names(**found)
+    assert "constant_output" not in names(**found, facts={"values": ValueFacts(steady=True)})
+    mask = HostOp("aten.triu.default", (HostTensor((9, 9), "float32"),), (HostTensor((9, 9), "float32"),))
+    assert "constant_output" not in names(**found, facts={"ops": (mask,)})
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 0.9))

@@ -70,12 +70,12 @@ cdef inline void spread(const Access* x, int64_t block) noexcept nogil:
     """Write the stamps of a block: from here on each line has its own."""
     cdef Run run = x.runs[block]
     cdef uint32_t* stamps = x.stamps + (block << BLOCK_SHIFT)
-    cdef uint32_t k
+    cdef int k
     if run.step == EACH:
         return
     if run.first:
         for k in range(BLOCK):
-            stamps[k] = run.first + k * run.step
+            stamps[k] = run.first + <uint32_t>k * run.step
     x.runs[block] = Run(0, EACH)
 
 

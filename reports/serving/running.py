@@ -41,8 +41,8 @@ def serve_stdio(settings: ServerSettings) -> None:
     _warm(desk)
     try:
         anyio.run(_stdio, desk)
-    except* BrokenPipeError:
-        pass  # the client has gone
+    except* (BrokenPipeError, anyio.BrokenResourceError):
+        pass  # the client has gone: what wrote to it, or what was about to, finds that first
     finally:
         desk.close()
 

@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 
 import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.launch import prepare
 from ascendtile.simulator.observers import watch_calls
-from ascendtile.simulator.orders.varying import ANY_CORES, ANY_ORDER, Asked, _Varied, compare_launch
+from ascendtile.simulator.orders.varying import (
+    ANY_CORES,
+    ANY_ORDER,
+    Asked,
+    _Varied,
+    _works_alike,
+    compare_launch,
+)
 from ascendtile.simulator.orders.verdict import DIFFERS, NOT_PROVEN, SAME
 
 from . import meeting, others, sums
@@ -19,6 +27,14 @@ def call_of(kernel, grid, **given):
     """A launch that can be made again."""
     with sim.device(explain=True):
         return prepare(kernel, grid, (), given)
+
+
+@sim.jit
+def by_a_table(x, table, y, n, B: tl.constexpr):
+    t = tl.load(table + tl.arange(0, B))
+    for first in range(tl.program_id(0) * B, n, tl.num_programs(0) * B):
+        at = first + tl.arange(0, B)
+        tl.store(y + at, tl.load(x + at) * t)
 
 
 def rows(count=4, n=64):
@@ -36,6 +52,17 @@ def test_each_axis_has_its_configurations_and_its_laws():
     assert verdict.laws == [ANY_CORES, ANY_ORDER]
     assert verdict.differing[0] == ("as launched", "BLOCK=32")
     assert verdict.advice == ["fix BLOCK for all launches: it cuts a sum, or the order of one"]
+
+
+def test_more_programs_that_each_load_a_table_do_the_same_work():
+    shapes = {
+        "x": sim.shape(512, "float32"),
+        "table": sim.shape(64, "float32"),
+        "y": sim.shape(512, "float32"),
+    }
+    few, many = (call_of(by_a_table, (programs,), **shapes, n=512, B=64) for programs in (2, 4))
+    assert _works_alike(few, many)
+    assert not _works_alike(few, call_of(by_a_table, (2,), **shapes, n=256, B=64))
 
 
 def test_the_batch_is_cut_from_tensors_numbers_and_grid():
